@@ -1,0 +1,26 @@
+"""What an installed package must do, from any folder and with nothing but its wheel."""
+
+import subprocess
+import sys
+from importlib.metadata import requires
+from importlib.resources import files
+
+import torch
+
+import noiseproof
+
+assert "site-packages" in str(noiseproof.__file__), f"not the installed one: {noiseproof.__file__}"
+assert (files("noiseproof") / "py.typed").is_file()
+assert {"torch", "numpy", "tyro", "rich"} <= {r.split(">")[0] for r in requires("noiseproof") or ()}
+
+logits = torch.randn(8, 10, requires_grad=True)
+loss = noiseproof.parse("10*nce + 0.1*rce(A=-4)")
+loss(logits, torch.randint(10, (8,))).backward()
+assert logits.grad is not None
+assert bool(torch.isfinite(logits.grad).all())
+
+listed = subprocess.run(
+    [sys.executable, "-m", "noiseproof", "losses"], capture_output=True, text=True, check=True
+)
+assert all(name in listed.stdout for name in ("nce", "rce", "active", "passive"))
+print(f"noiseproof {noiseproof.__version__} works with torch {torch.__version__}")

@@ -1,0 +1,132 @@
+"""Write the parts of the documentation that follow from the registry; ``--check`` only compares.
+
+    python docs/generate.py [--check]
+
+Rewrites docs/losses.md, and in README.md what stands between ``<!-- losses -->`` and
+``<!-- /losses -->`` and, from benchmarks/loss_cpu.csv, between ``<!-- speed -->`` and its end.
+"""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import noiseproof
+from noiseproof.losses import Entry
+
+ROOT = Path(__file__).parent.parent
+CLASSES = 10
+SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
+
+
+def entries() -> list[Entry]:
+    return list(noiseproof.losses.registry().values())
+
+
+def hyper(entry: Entry) -> str:
+    return "<br>".join(f"`{n}={h.default:g}`, {h.range}" for n, h in entry.hyperparameters.items())
+
+
+def class_sum(entry: Entry) -> str:
+    low, high = noiseproof.losses.class_sum_range(entry.make(), CLASSES)
+    if high - low <= 1e-9 * max(1.0, high):
+        return f"{high:.6g}, so robust"
+    return f"{low:.3g} to {high:.3g}"
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def short_table() -> str:
+    lines = [
+        row("text", "class", "kind", "value at label y", "hyper-parameters"),
+        row("---", "---", "---", "---", "---"),
+    ]
+    for e in entries():
+        lines.append(row(f"`{e.name}`", f"`{e.loss.__name__}`", e.kind, f"`{e.formula}`", hyper(e)))
+    return "\n".join(lines)
+
+
+def page() -> str:
+    parts = [
+        "# The losses",
+        "",
+        "This page is written by `docs/generate.py` from the declarations in "
+        "`src/noiseproof/losses/`; `make docs` renews it.",
+        "",
+        "p is the softmax of the logits, y the label, q the one-hot label, K the number of "
+        "classes. "
+        "A loss is *active* if its summand is zero for every class other than the label, else "
+        "*passive*: a property of the sum over classes as its paper writes it, not of what the sum "
+        "comes to (MAE comes to 2 (1 - p_y) and is passive). It is *robust* to symmetric noise if "
+        f"its sum over all labels is the same for every prediction; the last column has that sum "
+        f"at K = {CLASSES}, or the least and greatest one met on extreme and random predictions.",
+        "",
+        row("text", "class", "kind", f"sum over labels, K = {CLASSES}"),
+        row("---", "---", "---", "---"),
+        *(
+            row(f"[`{e.name}`](#{e.name})", f"`{e.loss.__name__}`", e.kind, class_sum(e))
+            for e in entries()
+        ),
+    ]
+    for e in entries():
+        about = inspect.cleandoc(e.loss.__doc__ or "")
+        text, _, example = about.partition("\n\n>>>")
+        text = re.sub(r"\.\. math:: (.*)", r"$$\1$$", text)
+        parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", ""]
+        if e.hyperparameters:
+            parts += [f"Hyper-parameters: {hyper(e).replace('<br>', '; ')}.", ""]
+        parts += [
+            "```pycon",
+            f">>> from noiseproof import {e.loss.__name__}",
+            f">>>{example}",
+            "```",
+        ]
+        parts += ["", f"Reference: {e.reference}."]
+    return "\n".join(parts) + "\n"
+
+
+def speed_table() -> str:
+    with (ROOT / "benchmarks" / "loss_cpu.csv").open(newline="") as file:
+        measured = list(csv.DictReader(file))
+    shapes = list(dict.fromkeys(m["shape"] for m in measured))
+    ratio = {(m["loss"], m["shape"]): m["ratio"] for m in measured}
+    memory = {m["loss"]: m["memory"] for m in measured}  # of the largest shape, the last
+    lines = [
+        row("loss", *shapes, f"memory, {shapes[-1]}"),
+        row("---", *["---:"] * (len(shapes) + 1)),
+    ]
+    for loss in SHOWN:
+        lines.append(row(f"`{loss}`", *(ratio[loss, shape] for shape in shapes), memory[loss]))
+    return "\n".join(lines)
+
+
+def between(text: str, mark: str, content: str) -> str:
+    marked = f"<!-- {mark} -->\n{content}\n<!-- /{mark} -->"
+    return re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: marked, text, flags=re.DOTALL)
+
+
+def documents() -> dict[Path, str]:
+    readme = ROOT / "README.md"
+    text = between(readme.read_text(), "losses", short_table())
+    text = between(text, "speed", speed_table())
+    return {readme: text, ROOT / "docs" / "losses.md": page()}
+
+
+def main() -> None:
+    stale = [p for p, text in documents().items() if not p.exists() or p.read_text() != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is out of date: run make docs")
+        sys.exit(bool(stale))
+    for path, text in documents().items():
+        path.write_text(text)
+        print(f"{path.relative_to(ROOT)} written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Train accurate classifiers on labels that are partly wrong.
+
+>>> import noiseproof
+>>> loss = noiseproof.parse("10*nce + 0.1*rce")  # where torch.nn.CrossEntropyLoss() stood
+
+Nothing is imported before it is used, so that the command line answers at once.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import functional as functional
+    from . import losses as losses
+    from .losses import (
+        CrossEntropy,
+        FocalLoss,
+        GeneralizedCrossEntropy,
+        Loss,
+        MeanAbsoluteError,
+        NormalizedCrossEntropy,
+        NormalizedFocalLoss,
+        NormalizedGeneralizedCrossEntropy,
+        NormalizedMeanAbsoluteError,
+        NormalizedReverseCrossEntropy,
+        ReverseCrossEntropy,
+        SymmetricCrossEntropy,
+        from_function,
+        normalize,
+        parse,
+    )
+
+__all__ = [
+    "CrossEntropy",
+    "FocalLoss",
+    "GeneralizedCrossEntropy",
+    "Loss",
+    "MeanAbsoluteError",
+    "NormalizedCrossEntropy",
+    "NormalizedFocalLoss",
+    "NormalizedGeneralizedCrossEntropy",
+    "NormalizedMeanAbsoluteError",
+    "NormalizedReverseCrossEntropy",
+    "ReverseCrossEntropy",
+    "SymmetricCrossEntropy",
+    "from_function",
+    "functional",
+    "losses",
+    "normalize",
+    "parse",
+]
+
+_ROOMS = ("functional", "losses")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    if name in __all__:
+        value = getattr(importlib.import_module(".losses", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,5 @@
+"""``python -m noiseproof``."""
+
+from noiseproof.cli import main
+
+main()

@@ -1,0 +1,119 @@
+"""The command line. Thin: what a command does lives in its room, imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.extras import SubcommandApp
+
+import noiseproof
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = SubcommandApp()
+
+
+@app.command
+def losses(
+    text: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="[LOSS]", help_behavior_hint="")
+    ] = "",
+    /,
+    *,
+    num_classes: int = 10,
+) -> None:
+    """List the losses, or explain one: noiseproof losses "nce + rce".
+
+    Args:
+        text: the loss to explain, such as "10*nce + 0.1*rce(A=-4)"; all are listed without it.
+        num_classes: the number of classes K at which the sum over classes is computed.
+    """
+    from rich.console import Console
+
+    console = Console()
+    if text:
+        _explain(console, noiseproof.parse(text), num_classes)
+    else:
+        _list_losses(console)
+
+
+def _list_losses(console: Console) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("loss", "kind", "value at label y", "hyper-parameters", "class"):
+        table.add_column(column, overflow="fold")
+    for entry in noiseproof.losses.registry().values():
+        hyper = ", ".join(
+            f"{n}={h.default:g} ({h.range})" for n, h in entry.hyperparameters.items()
+        )
+        table.add_row(entry.name, entry.kind, entry.formula, hyper, entry.loss.__name__)
+    console.print(table)
+    console.print(
+        "\nAdd and scale them as in [bold]10*nce + 0.1*rce(A=-4)[/bold]; make any robust with "
+        "[bold]normalize(...)[/bold].\n"
+        'Explain one with [bold]noiseproof losses "nce + rce"[/bold].'
+    )
+
+
+def _explain(console: Console, loss: noiseproof.Loss, num_classes: int) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    about_sum = _about_sum(loss, num_classes)
+    console.print(f"[bold]{escape(str(loss))}[/bold]\n")
+    known = noiseproof.losses.registry()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for factor, term in noiseproof.losses.terms(loss):
+        entry = next((e for e in known.values() if type(term) is e.loss), None)
+        table.add_row("term", f"[bold]{factor:g}[/bold] times [bold]{term}[/bold], {term.kind}")
+        if entry is not None:
+            table.add_row("", escape(entry.summary))
+            table.add_row("value", entry.formula)
+            for name, hyper in entry.hyperparameters.items():
+                table.add_row("with", f"{name} = {getattr(term, name):g}, where {hyper.range}")
+            table.add_row("from", entry.reference)
+        table.add_row("", "")
+    table.add_row("kind", loss.kind)
+    table.add_row("sum", about_sum)
+    table.add_row("python", f'noiseproof.parse("{loss}")')
+    console.print(table)
+
+
+def _about_sum(loss: noiseproof.Loss, num_classes: int) -> str:
+    if num_classes < 2:
+        raise ValueError(f"--num-classes must be at least 2; it was {num_classes}")
+    low, high = noiseproof.losses.class_sum_range(loss, num_classes)
+    if high - low <= 1e-9 * max(1.0, abs(high)):
+        limit = (num_classes - 1) / num_classes
+        return (
+            f"over all {num_classes} classes it is {high:.6g} for every prediction tried, so it "
+            f"tolerates symmetric noise at rates below {limit:.6g} (Lemma 1)"
+        )
+    return (
+        f"over all {num_classes} classes it goes from {low:.4g} to {high:.4g} with the prediction, "
+        f"so it is not robust by itself; normalize(...) is"
+    )
+
+
+def main() -> None:
+    """The entry point: one clear line for a mistake of the user's, and exit status 2."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"noiseproof {noiseproof.__version__}")
+        return
+    try:
+        app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
+    except (ValueError, TypeError) as error:
+        print(f"noiseproof: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # noiseproof losses | head
+        sys.stderr.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The losses as functions, in the manner of ``torch.nn.functional``.
+
+Each takes ``(logits, target, sample_weight=None)`` and, by keyword, what the class of that name
+takes: ``normalized_focal_loss(logits, target, gamma=2, reduction="none")``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, cast, overload
+
+from torch import Tensor
+
+from . import losses
+from .losses._conventions import check_keywords, evaluate
+from .losses._module import KEYWORDS
+
+P = ParamSpec("P")
+
+
+class LossFunction(Protocol[P]):
+    @overload
+    def __call__(
+        self, logits: Tensor, target: Tensor, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        sample_weight: Tensor | None,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Tensor: ...
+
+
+def _function_of(loss: Callable[P, losses.Loss]) -> LossFunction[P]:
+    """The function of a declared class: the same expression and conventions without a module."""
+    declared: Any = loss
+
+    def function(
+        logits: Tensor, target: Tensor, sample_weight: Tensor | None = None, **arguments: Any
+    ) -> Tensor:
+        keywords = {name: arguments.pop(name, default) for name, default in KEYWORDS.items()}
+        expression = declared.expression_of(**arguments)
+        keywords["weight"] = check_keywords(**keywords)
+        return evaluate(expression, logits, target, sample_weight, **keywords)
+
+    first = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+        for name, default in (
+            ("logits", inspect.Parameter.empty),
+            ("target", inspect.Parameter.empty),
+            ("sample_weight", None),
+        )
+    ]
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*first, *declared.__signature__.parameters.values()]
+    )
+    snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in declared.__name__).lstrip("_")
+    function.__name__ = function.__qualname__ = snake
+    function.__doc__ = (
+        f"The function of :class:`noiseproof.{declared.__name__}`.\n\n{_maths(declared)}"
+    )
+    return cast(LossFunction[P], function)
+
+
+def _maths(declared: Any) -> str:
+    return inspect.cleandoc(declared.__doc__ or "").split("\n\n>>>")[0]
+
+
+cross_entropy = _function_of(losses.CrossEntropy)
+focal_loss = _function_of(losses.FocalLoss)
+generalized_cross_entropy = _function_of(losses.GeneralizedCrossEntropy)
+mean_absolute_error = _function_of(losses.MeanAbsoluteError)
+reverse_cross_entropy = _function_of(losses.ReverseCrossEntropy)
+symmetric_cross_entropy = _function_of(losses.SymmetricCrossEntropy)
+normalized_cross_entropy = _function_of(losses.NormalizedCrossEntropy)
+normalized_focal_loss = _function_of(losses.NormalizedFocalLoss)
+normalized_generalized_cross_entropy = _function_of(losses.NormalizedGeneralizedCrossEntropy)
+normalized_mean_absolute_error = _function_of(losses.NormalizedMeanAbsoluteError)
+normalized_reverse_cross_entropy = _function_of(losses.NormalizedReverseCrossEntropy)

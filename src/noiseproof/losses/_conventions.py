@@ -1,0 +1,230 @@
+"""How a loss is called: ``torch.nn.CrossEntropyLoss``'s conventions for any expression.
+
+Every check of an input lives here, once. Shapes and types are always checked; values only where
+looking at them costs nothing (see :func:`known_values`).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from ._expression import Expression, Prediction, known_values
+
+Reduction = Literal["mean", "sum", "none"]
+
+_INTEGERS = (
+    torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+)  # fmt: skip
+
+_BINARY = (
+    "give z = logits.flatten() as torch.stack([torch.zeros_like(z), z], dim=1), targets 0 or 1"
+)
+
+
+def evaluate(
+    expression: Expression,
+    logits: Tensor,
+    target: Tensor,
+    sample_weight: Tensor | None = None,
+    *,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: Reduction,
+    label_smoothing: float,
+) -> Tensor:
+    """The value of a loss, reduced. The keywords are taken as checked by :func:`check_keywords`."""
+    batch = as_batch(logits)
+    num_classes = batch.shape[1]
+    one_sample = logits.dim() == 1
+    if weight is not None:
+        _check_weight_fits(weight, num_classes)
+        weight = weight.to(batch.device, batch.dtype).view(1, -1, *[1] * (batch.dim() - 2))
+
+    # `counts` is what a sample counts in the mean: torch divides by the sum of the weights of the
+    # labels, but for probabilities by the number of samples.
+    counts: Tensor | None
+    if _is_probabilities(logits, target, ignore_index):
+        q = target.unsqueeze(0) if one_sample else target
+        q = q.to(batch.dtype) * (1 - label_smoothing) + label_smoothing / num_classes
+        values = _expectation(expression.per_class(Prediction(batch)), q, weight)
+        counts = None
+    else:
+        label = (target.unsqueeze(0) if one_sample else target).long()
+        kept = _kept(label, num_classes, ignore_index)
+        label = label if kept is None else label.where(kept, 0)
+        prediction = Prediction(batch, label.unsqueeze(1))
+        values = expression.at_label(prediction)
+        counts = None if kept is None else kept.to(batch.dtype)
+        if weight is not None:
+            of_label = prediction.pick(weight.expand_as(batch))
+            values = values * of_label
+            counts = of_label if counts is None else counts * of_label
+        if label_smoothing:
+            uniform = torch.full_like(batch, label_smoothing / num_classes)
+            smooth = _expectation(expression.per_class(prediction), uniform, weight)
+            values = values * (1 - label_smoothing) + smooth
+        values = values if kept is None else values.where(kept, 0.0)
+
+    if sample_weight is not None:
+        of_sample = _sample_weight(sample_weight, values, one_sample)
+        values = values * of_sample
+        counts = of_sample if counts is None else counts * of_sample
+    return _reduce(values, counts, reduction, one_sample)
+
+
+def as_batch(logits: Tensor) -> Tensor:
+    """Logits as [N, K, ...] in at least float32, or one line that says what they should be."""
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise TypeError(f"logits must be a floating-point tensor, [N, K]; they were {kind}")
+    if logits.dim() == 0:
+        raise ValueError("logits must be [K], [N, K] or [N, K, d1, ...]; they had no dimension")
+    batch = logits.unsqueeze(0) if logits.dim() == 1 else logits
+    if batch.shape[1] < 2:
+        raise ValueError(
+            f"logits {_shape(logits)} have {batch.shape[1]} class at dimension 1, and a loss needs "
+            f"at least 2; for a binary problem with one logit a sample, {_BINARY}"
+        )
+    return batch if batch.dtype in (torch.float32, torch.float64) else batch.float()
+
+
+def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool:
+    """Probabilities have the shape of the logits, indices that shape without the classes."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"the target must be a tensor; it was {type(target).__name__}")
+    index_shape = logits.shape[1:] if logits.dim() == 1 else logits.shape[:1] + logits.shape[2:]
+    expected = (
+        f"for logits {_shape(logits)} the target is class indices (integers) of shape "
+        f"{list(index_shape)} or class probabilities (floats) of shape {_shape(logits)}"
+    )
+    if target.shape == logits.shape:
+        if not target.is_floating_point():
+            remedy = "if that is one-hot, give target.argmax(1) or target.float()"
+            if logits.dim() == 1:
+                remedy = f"if these are {len(logits)} samples of one logit each, {_BINARY}"
+            raise TypeError(f"{expected}; it was {target.dtype}: {remedy}")
+        if ignore_index >= 0:
+            raise ValueError(
+                f"ignore_index = {ignore_index} needs class indices, and the target is "
+                f"probabilities; give such samples a sample_weight of 0 instead"
+            )
+        return True
+    if target.shape != index_shape:
+        raise ValueError(f"{expected}; its shape was {_shape(target)}")
+    if target.dtype not in _INTEGERS:
+        raise TypeError(
+            f"{expected}; it was {target.dtype}: if these are indices, give target.long()"
+        )
+    return False
+
+
+def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
+    """Which samples have a label that counts; None where it is known that all have.
+
+    A label out of range is refused where the values are at hand; elsewhere it is left to the
+    gather, which on a GPU ends in a device-side assertion.
+    """
+    if known_values(label) is not None:
+        low, high = (int(value) for value in label.aminmax())
+        if low >= 0 and high < num_classes and not low <= ignore_index <= high:
+            return None
+    kept = label != ignore_index
+    if known_values(label) is not None:
+        wrong = kept & ((label < 0) | (label >= num_classes))
+        if bool(wrong.any()):
+            raise IndexError(
+                f"class index {int(label[wrong][0])} is out of range for {num_classes} classes "
+                f"(0 to {num_classes - 1}); to leave samples out, give them ignore_index "
+                f"({ignore_index})"
+            )
+    return kept
+
+
+def _expectation(matrix: Tensor, q: Tensor, weight: Tensor | None) -> Tensor:
+    """Sum over classes of q_j w_j L(f(x), j)."""
+    return (matrix * (q if weight is None else q * weight)).sum(1)
+
+
+def _sample_weight(sample_weight: Tensor, values: Tensor, one_sample: bool) -> Tensor:
+    weights = torch.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
+    if one_sample and weights.dim() == 0:
+        weights = weights.unsqueeze(0)
+    if weights.shape not in (values.shape, values.shape[:1]):
+        of_target = "[]" if one_sample else _shape(values)
+        raise ValueError(f"sample_weight must be {of_target}; its shape was {_shape(weights)}")
+    known = known_values(weights.detach())
+    if known is not None and not bool(((known >= 0) & (known < math.inf)).all()):
+        raise ValueError("sample_weight must be finite and not negative")
+    return weights.view(-1, *[1] * (values.dim() - weights.dim()), *weights.shape[1:]).expand_as(
+        values
+    )
+
+
+def _reduce(values: Tensor, counts: Tensor | None, reduction: str, one_sample: bool) -> Tensor:
+    if reduction == "mean":
+        return values.mean() if counts is None else values.sum() / counts.sum()
+    if reduction == "sum":
+        return values.sum()
+    if reduction == "none":
+        return values.squeeze(0) if one_sample else values
+    raise _unknown_reduction(reduction)
+
+
+def _unknown_reduction(reduction: Any) -> ValueError:
+    known = ", ".join(get_args(Reduction))
+    return ValueError(f"reduction must be one of {known}; it was {reduction!r}")
+
+
+def check_keywords(
+    weight: Tensor | Sequence[float] | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor | None:
+    """Refuse impossible keywords; give the class weights back as a tensor."""
+    if reduction not in get_args(Reduction):
+        raise _unknown_reduction(reduction)
+    if not isinstance(ignore_index, numbers.Integral) or isinstance(ignore_index, bool):
+        raise TypeError(f"ignore_index must be an integer; it was {ignore_index!r}")
+    if not isinstance(label_smoothing, numbers.Real) or not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must be from 0 to 1; it was {label_smoothing!r}")
+    return None if weight is None else _check_weight(weight)
+
+
+def _check_weight(weight: Any) -> Tensor:
+    try:
+        tensor = torch.as_tensor(weight)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"weight must be K numbers, one a class; it was {weight!r}") from None
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise TypeError(f"weight must be K numbers, one a class; it was {tensor.dtype}")
+    if not tensor.is_floating_point():
+        tensor = tensor.to(torch.get_default_dtype())
+    if tensor.dim() != 1:
+        raise ValueError(f"weight must be [K], one number a class; its shape was {_shape(tensor)}")
+    values = known_values(tensor.detach())
+    if values is not None:
+        if not bool(((values >= 0) & (values < math.inf)).all()):
+            raise ValueError(f"weight must be finite and not negative; it was {values.tolist()}")
+        if not bool((values > 0).any()):
+            raise ValueError("weight must not be 0 for every class: the mean would divide by 0")
+    return tensor
+
+
+def _check_weight_fits(weight: Tensor, num_classes: int) -> None:
+    if weight.shape[0] != num_classes:
+        raise ValueError(
+            f"weight has {weight.shape[0]} entries, and the logits have {num_classes} classes "
+            f"at dimension 1; give one weight a class"
+        )
+
+
+def _shape(tensor: Any) -> list[int]:
+    return list(tensor.shape)

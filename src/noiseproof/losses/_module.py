@@ -1,0 +1,293 @@
+"""A loss as a module: an expression, and the conventions by which it is called.
+
+:class:`Loss` is what every face gives: a declared class, a sum, a normalized function of the
+user's. :class:`SeparableLoss` is the base of a declaration, :class:`NormalizedLoss` that of the
+name of a declared loss's normalized form. Subclassing either is all it takes to register a loss.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+import torch
+from torch import Tensor, nn
+
+from ._conventions import Reduction, as_batch, check_keywords, evaluate
+from ._expression import Atom, Expression, Kind, Normalized, Prediction, combine, number
+from ._hyper import Hyper, check_all, hyper
+
+KEYWORDS: MappingProxyType[str, Any] = MappingProxyType(
+    {"weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
+)
+"""The keywords that every loss has from ``torch.nn.CrossEntropyLoss``, with their defaults."""
+
+
+class Loss(nn.Module):
+    """A loss of logits and targets that stands where ``torch.nn.CrossEntropyLoss`` stood.
+
+    Made by a declared class, by :func:`parse`, by :func:`normalize`, or by adding and scaling
+    other losses; ``str(loss)`` is the text that parses back to it.
+
+    Args:
+        expression: what the loss is; an immutable value.
+        weight: a number for each class, [K]; it multiplies L(f, j) of label j. A buffer.
+        ignore_index: samples with this label count neither in the loss nor in the mean.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``, as torch divides them.
+        label_smoothing: the part of the label, 0 to 1, that is spread over all K classes.
+
+    Shape:
+        - logits: [K], [N, K] or [N, K, d1, ...], of any floating-point type. Half precision is
+          computed in float32 and gives a float32 loss.
+        - target: class indices of any integer type, [], [N] or [N, d1, ...]; or probabilities
+          of the shape of the logits. The loss at probabilities q is the expectation
+          sum_j q_j L(f, j), which for MAE is not sum_k abs(p_k - q_k).
+        - sample_weight: [N], or the shape of the class indices. The mean is the weighted mean:
+          a sample of weight 2 counts as the same sample twice, one of weight 0 not at all.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        expression: Expression,
+        *,
+        weight: Tensor | Sequence[float] | None = None,
+        ignore_index: int = -100,
+        reduction: Reduction = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.expression = expression
+        self.register_buffer(
+            "weight", check_keywords(weight, ignore_index, reduction, label_smoothing)
+        )
+        self.ignore_index = int(ignore_index)
+        self.reduction: Reduction = reduction
+        self.label_smoothing = float(label_smoothing)
+
+    def forward(
+        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        return evaluate(self.expression, logits, target, sample_weight, **self.keywords)
+
+    if TYPE_CHECKING:  # nn.Module's own __call__ is untyped
+
+        def __call__(
+            self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+        ) -> Tensor: ...
+
+    def per_class(self, logits: Tensor) -> Tensor:
+        """The matrix L(f(x), j): the loss of every class, were it the label; classes at dim 1."""
+        matrix = self.expression.per_class(Prediction(as_batch(logits)))
+        return matrix.squeeze(0) if logits.dim() == 1 else matrix
+
+    @property
+    def kind(self) -> Kind:
+        """``"active"``, ``"passive"`` or, for a function of the user's, ``"undetermined"``."""
+        return self.expression.kind
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """``weight``, ``ignore_index``, ``reduction`` and ``label_smoothing`` of this loss."""
+        return {name: getattr(self, name) for name in KEYWORDS}
+
+    @staticmethod
+    def of(expression: Expression, **keywords: Any) -> Loss:
+        """The module of an expression, of the declared class where one has that name."""
+        cls = Loss
+        if isinstance(expression, Atom):
+            cls = expression.loss
+        elif isinstance(expression, Normalized) and isinstance(expression.inner, Atom):
+            cls = expression.inner.loss.normalized or Loss
+        module = cls.__new__(cls)
+        Loss.__init__(module, expression, **keywords)
+        return module
+
+    def __add__(self, other: Loss) -> Loss:
+        if isinstance(other, Loss):
+            return self._combined(1.0, other)
+        return NotImplemented
+
+    def __radd__(self, other: int) -> Loss:
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum([a, b])
+
+    def __sub__(self, other: Loss) -> Loss:
+        return self._combined(-1.0, other) if isinstance(other, Loss) else NotImplemented
+
+    def __mul__(self, factor: float) -> Loss:
+        if isinstance(factor, (Loss, Tensor)):
+            return NotImplemented
+        checked = Hyper(1.0).check(factor, "the factor of a loss")
+        return Loss.of(combine((checked, self.expression)), **self.keywords)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Loss:
+        return self * -1.0
+
+    def _combined(self, sign: float, other: Loss) -> Loss:
+        for name, value in self.keywords.items():
+            if not _same(value, other.keywords[name]):
+                raise ValueError(
+                    f"{self} and {other} cannot be added: {name} is {value!r} for one and "
+                    f"{other.keywords[name]!r} for the other; the keywords belong to the whole sum"
+                )
+        return Loss.of(combine((1.0, self.expression), (sign, other.expression)), **self.keywords)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        same = (_same(value, other.keywords[name]) for name, value in self.keywords.items())
+        return self.expression == other.expression and all(same)
+
+    # By identity, although == is by value: nn.Module keeps modules in sets when it walks them, and
+    # would otherwise pass over one of two equal losses in .to(), .apply() or .state_dict().
+    __hash__ = nn.Module.__hash__
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.keywords.items()
+            if not _same(value, KEYWORDS[name])
+        ]
+        return f"{type(self).__name__}({', '.join([*self._repr_arguments(), *changed])})"
+
+    def _repr_arguments(self) -> list[str]:
+        return [repr(str(self))]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.device == b.device and torch.equal(a, b)
+    return a is b or (not isinstance(a, Tensor) and not isinstance(b, Tensor) and bool(a == b))
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(hyper,))
+class _Declared(Loss):
+    """A loss with a name. The class body's hyper-parameters become its keyword-only arguments."""
+
+    name: ClassVar[str]
+    formula: ClassVar[str]
+    reference: ClassVar[str]
+    declared_hyper: ClassVar[MappingProxyType[str, Hyper]]
+
+    def __init_subclass__(
+        cls, *, name: str = "", formula: str = "", reference: str = "", **rest: Any
+    ) -> None:
+        super().__init_subclass__(**rest)
+        cls.declared_hyper = MappingProxyType(
+            {
+                k: v
+                for base in reversed(cls.__mro__)
+                for k, v in vars(base).items()
+                if isinstance(v, Hyper)
+            }
+        )
+        parameters = [(n, h.default) for n, h in cls.declared_hyper.items()] + list(
+            KEYWORDS.items()
+        )
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(n, keyword, default=default) for n, default in parameters]
+        )
+        if name:
+            cls.name, cls.formula, cls.reference = name, formula, reference
+            register_name(name, cls)
+
+    def __init__(self, **arguments: Any) -> None:
+        keywords = {n: arguments.pop(n) for n in KEYWORDS if n in arguments}
+        super().__init__(self.expression_of(**arguments), **keywords)
+
+    @classmethod
+    def expression_of(cls, **hyper: Any) -> Expression:
+        """The expression of this loss with these hyper-parameters, checked."""
+        raise NotImplementedError
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """The hyper-parameters of this loss by name, defaults filled in."""
+        inner = self.expression
+        atom = inner.inner if isinstance(inner, Normalized) else inner
+        assert isinstance(atom, Atom)
+        return dict(atom.hyper)
+
+    def _repr_arguments(self) -> list[str]:
+        return [f"{name}={number(value)}" for name, value in self.hyperparameters.items()]
+
+
+class _Conventions(_Declared):
+    if TYPE_CHECKING:  # the keywords of every loss, as a type checker reads the constructors
+        weight: Tensor | None = None
+        ignore_index: int = -100
+        reduction: Reduction = "mean"
+        label_smoothing: float = 0.0
+
+
+class SeparableLoss(_Conventions):
+    """The base of a declaration: a loss that is a sum over classes.
+
+    With p = softmax(logits),
+
+        L(f, y) = - logarithm * log p_y + complement * (1 - p_y)
+                  + target(p_y) + sum over k != y of other(p_k)
+
+    A declaration gives, as static methods that take the hyper-parameters by keyword:
+
+    - ``summand(p, q)``: the term of class k as its paper writes it, at p_k and the one-hot q_k. It
+      is what the tests hold the rest against, and what says whether the loss is active.
+    - those of the four parts that there are: ``logarithm()`` and ``complement()`` give numbers,
+      ``target(log_p)`` and ``other(log_p)`` functions of log p, in which nothing under- or
+      overflows. They use bare names such as ``exp`` and ``where``, so that the same source can be
+      bound to another array library.
+    """
+
+    summand: ClassVar[Callable[..., Tensor]]
+    logarithm: ClassVar[Callable[..., float] | None] = None
+    complement: ClassVar[Callable[..., float] | None] = None
+    target: ClassVar[Callable[..., Tensor] | None] = None
+    other: ClassVar[Callable[..., Tensor] | None] = None
+    normalized: ClassVar[type[NormalizedLoss] | None] = None
+
+    @classmethod
+    def expression_of(cls, **hyper: Any) -> Expression:
+        return Atom(cls, check_all(cls.declared_hyper, hyper, cls.name))
+
+
+class NormalizedLoss(_Conventions):
+    """The base of a name for ``normalize(another)``: declare it with ``of=Another``."""
+
+    inner: ClassVar[type[SeparableLoss]]
+
+    def __init_subclass__(cls, *, of: type[SeparableLoss] | None = None, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if of is not None:
+            cls.inner = of
+            of.normalized = cls
+
+    @classmethod
+    def expression_of(cls, **hyper: Any) -> Expression:
+        return Normalized(cls.inner.expression_of(**hyper))
+
+
+Named = type[SeparableLoss] | type[NormalizedLoss]
+_names: dict[str, Any] = {}  # the text face: a declared class, or a function of the user's
+
+
+def register_name(name: str, meaning: Any) -> None:
+    """Let ``name`` stand for a declared class or a user's function in :func:`parse`."""
+    if not (name.isidentifier() and name.islower()):
+        raise ValueError(f"the name of a loss is lower-case letters and digits; it was {name!r}")
+    known = _names.get(name)
+    if known is not None and _where(known) != _where(meaning):
+        raise ValueError(f"the name {name!r} is taken by {_where(known)}; choose another")
+    _names[name] = meaning  # the same definition run again, as in a notebook, replaces the first
+
+
+def _where(meaning: Any) -> str:
+    return f"{meaning.__module__}.{meaning.__qualname__}"

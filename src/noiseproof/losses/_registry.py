@@ -1,0 +1,72 @@
+"""What there is to choose from, as data: for the command line, the documentation and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ._expression import Kind, Sum
+from ._hyper import Hyper
+from ._module import Loss, _names
+from ._normalize import from_function, probes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One known loss."""
+
+    name: str  # in text: "nce"
+    loss: Any  # the class, or the function of a user who registered one
+    summary: str
+    formula: str
+    reference: str
+    hyperparameters: Mapping[str, Hyper]  # with .default and .range
+    kind: Kind
+
+    def make(self, **arguments: Any) -> Loss:
+        """The loss, with its default hyper-parameters where none are given."""
+        if isinstance(self.loss, type):
+            made: Loss = self.loss(**arguments)
+            return made
+        return from_function(self.loss, name=self.name, **arguments)
+
+
+def registry() -> dict[str, Entry]:
+    """Every known loss by its name: the declared ones, then those that the user registered."""
+    return {name: _entry(name, meaning) for name, meaning in _names.items()}
+
+
+def terms(loss: Loss) -> list[tuple[float, Loss]]:
+    """The terms of a sum with their factors; a loss that is no sum is its own only term."""
+    expression = loss.expression
+    parts = expression.terms if isinstance(expression, Sum) else ((1.0, expression),)
+    return [(factor, Loss.of(term)) for factor, term in parts]
+
+
+def class_sum_range(loss: Loss, num_classes: int) -> tuple[float, float]:
+    """The least and the greatest sum_j L(f, j) that extreme and random predictions give.
+
+    Where they agree the loss is symmetric, and so tolerant of symmetric noise (Lemma 1).
+    """
+    sums = loss.per_class(probes(num_classes).double()).sum(1)
+    return sums.min().item(), sums.max().item()
+
+
+def _entry(name: str, meaning: Any) -> Entry:
+    summary = (meaning.__doc__ or "").strip().split("\n")[0]
+    if not isinstance(meaning, type):
+        return Entry(
+            name, meaning, summary, f"{name}(logits)", "", MappingProxyType({}), "undetermined"
+        )
+    declared: Any = meaning
+    return Entry(
+        name,
+        meaning,
+        summary,
+        declared.formula,
+        declared.reference,
+        declared.declared_hyper,
+        declared().kind,
+    )

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from noiseproof.losses import _rows
+
+torch.set_num_threads(1)  # xdist already fills the cores
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", default="cpu", help="where the tests of the losses run: cpu, cuda")
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> torch.device:
+    return torch.device(request.config.getoption("--device"))
+
+
+@pytest.fixture(params=["plain", "own"])
+def backward(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to the gradient at any size: plain autograd, and the backward pass of our own."""
+    size = 0 if request.param == "own" else 1 << 60
+    monkeypatch.setattr(_rows, "SMALLEST", size)
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)

@@ -1,0 +1,135 @@
+"""``normalize`` of anything, a user's own function included, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+
+import noiseproof
+from noiseproof.losses import from_function, normalize, register
+
+LOGITS, TARGET = 3 * torch.randn(16, 6, dtype=torch.float64), torch.randint(6, (16,))
+
+
+def minus_log_p(logits):
+    return -logits.log_softmax(1)
+
+
+def focal(logits):
+    log_p = logits.log_softmax(1)
+    return -((1 - log_p.exp()) ** 0.5) * log_p
+
+
+def hinge(logits):
+    return torch.relu(1 - logits)
+
+
+def squared_margin(logits):
+    """Of logits, not of probabilities: it knows no softmax."""
+    return (logits.amax(1, keepdim=True) - logits + 1) ** 2
+
+
+@pytest.mark.parametrize(("function", "name"), [(minus_log_p, "nce"), (focal, "nfl")])
+def test_a_function_of_ones_own(function, name):
+    ours, declared = normalize(function, reduction="none"), noiseproof.parse(name, reduction="none")
+    torch.testing.assert_close(ours(LOGITS, TARGET), declared(LOGITS, TARGET))
+    torch.testing.assert_close(ours.per_class(LOGITS), declared.per_class(LOGITS))
+    pixels, labels = torch.randn(2, 6, 3, 4), torch.randint(6, (2, 3, 4))
+    torch.testing.assert_close(ours(pixels, labels), declared(pixels, labels))
+    torch.testing.assert_close(
+        ours(pixels[0, :, 0, 0], labels[0, 0, 0]), declared(pixels, labels)[0, 0, 0]
+    )
+    soft = torch.rand(16, 6, dtype=torch.float64)
+    torch.testing.assert_close(ours(LOGITS, soft), declared(LOGITS, soft))
+
+
+def test_it_takes_part_in_everything():
+    loss = 2 * normalize(squared_margin) + noiseproof.ReverseCrossEntropy()
+    assert loss.kind == "passive"  # rce is
+    assert normalize(squared_margin).kind == "undetermined"
+    assert (normalize(squared_margin) + noiseproof.parse("nce")).kind == "undetermined"
+    assert str(loss) == "2*normalize(squared_margin) + rce"
+    assert loss == 2 * normalize(squared_margin) + noiseproof.ReverseCrossEntropy()
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    sums = normalize(squared_margin).per_class(LOGITS).sum(1)
+    torch.testing.assert_close(sums, torch.ones_like(sums))
+    logits = LOGITS.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: loss(z, TARGET), logits)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(LOGITS, TARGET), loss(LOGITS, TARGET))
+
+
+def test_unnormalized_functions_are_losses_too():
+    loss = from_function(minus_log_p, name="mine", label_smoothing=0.1)
+    assert str(loss) == "mine"
+    expected = torch.nn.functional.cross_entropy(LOGITS, TARGET, label_smoothing=0.1)
+    torch.testing.assert_close(loss(LOGITS, TARGET), expected)
+    assert normalize(loss).label_smoothing == 0.1
+
+
+def test_a_registered_function_has_a_text():
+    register(squared_margin)
+    register(squared_margin)  # again, as a notebook does
+    loss = noiseproof.parse("nce + normalize(squared_margin)")
+    assert loss == noiseproof.parse("nce") + normalize(squared_margin)
+    assert noiseproof.parse(str(loss)) == loss
+    entry = noiseproof.losses.registry()["squared_margin"]
+    assert entry.kind == "undetermined"
+    assert entry.make() == from_function(squared_margin)
+    with pytest.raises(ValueError, match="takes no hyper-parameters"):
+        noiseproof.parse("squared_margin(a=1)")
+    noiseproof.losses._module._names.pop("squared_margin")
+
+
+def test_normal_forms():
+    assert normalize(noiseproof.CrossEntropy()) == noiseproof.NormalizedCrossEntropy()
+    assert type(normalize(noiseproof.FocalLoss(gamma=2))) is noiseproof.NormalizedFocalLoss
+    nce = noiseproof.NormalizedCrossEntropy()
+    assert normalize(nce) == nce  # it sums to 1 already
+    assert normalize(3 * noiseproof.CrossEntropy()) == nce  # a factor cancels
+    assert normalize(noiseproof.CrossEntropy(reduction="sum")).reduction == "sum"
+
+
+@pytest.mark.parametrize(
+    ("loss", "reason"),
+    [
+        (noiseproof.parse("-ce"), "-ce cannot be normalized: it can be negative"),
+        (noiseproof.parse("ce - mae"), "it can be negative"),
+        (noiseproof.parse("0*ce"), "its sum over classes can be 0"),
+        (hinge, "hinge cannot be normalized: its sum over classes can be 0"),
+        (lambda z: z, "it can be negative"),
+        (lambda z: torch.exp(-z), "its sum over classes can be 0"),
+        (lambda z: z.sum(1), r"for logits \[\d+, 2\] it gave \[\d+\]"),
+        (lambda z: None, "it gave NoneType"),
+    ],
+)
+def test_refused_with_the_reason(loss, reason):
+    with pytest.raises(ValueError, match=reason) as caught:
+        normalize(loss)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("loss", [torch.nn.CrossEntropyLoss, 3, "nce"])
+def test_what_is_no_loss(loss):
+    with pytest.raises(TypeError, match="a loss or a function of logits"):
+        normalize(loss)
+
+
+def test_a_function_for_one_number_of_classes_is_looked_at_when_called():
+    prices = torch.arange(36.0).view(6, 6)
+
+    def expected_cost(logits):  # only for 6 classes, and 0 if only class 0 is ever predicted
+        return logits.float().softmax(1) @ prices.T - 30
+
+    loss = normalize(expected_cost)
+    with pytest.raises(ValueError, match="it can be negative"):
+        loss(LOGITS, TARGET)
+
+
+def test_class_weights_do_not_enter_the_normalizer():
+    weight = torch.arange(1.0, 7.0)
+    plain = noiseproof.NormalizedCrossEntropy(reduction="none")
+    weighted = noiseproof.NormalizedCrossEntropy(reduction="none", weight=weight)
+    torch.testing.assert_close(weighted(LOGITS, TARGET), weight[TARGET] * plain(LOGITS, TARGET))

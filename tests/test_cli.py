@@ -1,0 +1,94 @@
+"""The command line as a user types it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import noiseproof
+from noiseproof import cli
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    def invoke(*arguments: str, width: int = 120) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["noiseproof", *arguments])
+        monkeypatch.setenv("COLUMNS", str(width))
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return invoke
+
+
+def test_lists_every_loss(run):
+    code, out, _ = run("losses", width=200)
+    assert code == 0
+    for entry in noiseproof.losses.registry().values():
+        row = next(line for line in out.splitlines() if line.split()[:1] == [entry.name])
+        assert entry.kind in row
+        assert entry.formula in row
+        assert entry.loss.__name__ in row
+        for hyper in entry.hyperparameters.values():
+            assert hyper.range in row
+
+
+def test_a_narrow_terminal_cuts_nothing_off(run):
+    _, out, _ = run("losses", width=80)
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out
+
+
+def test_explains_one(run):
+    code, out, _ = run("losses", "10*nce + rce(A=-6)")
+    assert code == 0
+    assert "10 times nce, active" in out
+    assert "1 times rce(A=-6), passive" in out
+    assert "A = -6, where A < 0" in out
+    assert "ICML 2020" in out
+    assert "it is 64 for every prediction tried" in out  # 10 * 1 + 6 * 9
+    assert "rates below 0.9" in out
+    assert 'noiseproof.parse("10*nce + rce(A=-6)")' in out
+
+
+def test_says_when_a_loss_is_not_robust(run):
+    _, out, _ = run("losses", "ce", "--num-classes", "4")
+    assert "over all 4 classes it goes from 5.545 to" in out
+    assert "not robust by itself" in out
+
+
+def test_explains_what_has_no_name(run):
+    code, out, _ = run("losses", "normalize(ce + mae)")
+    assert code == 0
+    assert "1 times normalize(ce + mae), passive" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("losses", "nxe"), "noiseproof: unknown loss 'nxe' (did you mean 'nce'?)"),
+        (("losses", "fl(gamma=-1)"), "noiseproof: fl: gamma = -1 is out of range"),
+        (("losses", "ce", "--num-classes", "1"), "noiseproof: "),
+    ],
+)
+def test_mistakes_get_one_line(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_version_and_help(run):
+    assert run("--version") == (0, f"noiseproof {noiseproof.__version__}\n", "")
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "losses" in out
+    code, out, _ = run("losses", "--help")
+    assert code == 0
+    assert "[LOSS]" in out

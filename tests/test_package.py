@@ -1,0 +1,129 @@
+"""The package as a whole: what imports what and when, and that its README is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noiseproof
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "noiseproof"
+
+
+def imported_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter holds after this code."""
+    script = f"{code}\nimport sys; print('modules:', *{{m.split('.')[0] for m in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(run.stdout.split("modules:")[1].split())
+
+
+def test_import_is_lazy():
+    assert not {"torch", "numpy", "tyro", "rich"} & imported_by("import noiseproof")
+
+
+def test_help_does_not_wait_for_torch():
+    code = (
+        "import sys; sys.argv = ['noiseproof', '--help']\n"
+        "from noiseproof.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code"
+    )
+    assert "torch" not in imported_by(code)
+
+
+def test_losses_need_torch_and_numpy_alone():
+    code = "import noiseproof; noiseproof.parse('nce + rce'); import noiseproof.functional"
+    used = imported_by(code)
+    assert "torch" in used
+    assert not {"tyro", "rich", "pytest", "scipy"} & used - imported_by("import torch")
+
+
+def test_every_public_name_is_there():
+    for name in noiseproof.__all__:
+        assert getattr(noiseproof, name) is not None
+    assert set(noiseproof.__all__) <= set(dir(noiseproof))
+    with pytest.raises(AttributeError, match="no attribute 'NoSuchLoss'"):
+        noiseproof.NoSuchLoss  # noqa: B018
+    typed = ast.parse((SOURCE / "__init__.py").read_text())
+    checking = next(node for node in typed.body if isinstance(node, ast.If))
+    seen = {a.name for n in checking.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert seen == set(noiseproof.__all__)  # what a type checker sees is what there is
+    for name in noiseproof.losses.__all__:
+        assert getattr(noiseproof.losses, name) is not None
+
+
+def test_every_declared_loss_is_public():
+    for entry in noiseproof.losses.registry().values():
+        if entry.loss.__module__.startswith("noiseproof"):
+            assert getattr(noiseproof, entry.loss.__name__) is entry.loss
+
+
+# A room imports only from rooms above it; these four never import each other.
+ROOMS = {
+    "losses": (),
+    "noise": (),
+    "data": (),
+    "models": (),
+    "results": (),
+    "functional": ("losses",),
+    "train": ("losses", "noise", "data", "models", "results"),
+    "bench": ("train", "results"),
+    "report": ("results",),
+    "tools": ("train", "results", "losses", "noise", "data", "models"),
+    "integrations": ("losses", "train"),
+}
+
+
+def test_rooms_import_only_from_rooms_above():
+    for path in SOURCE.rglob("*.py"):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__", "cli"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                depth = len(path.relative_to(SOURCE).parts) - node.level
+                module = node.module or ""
+                if node.level and depth == 0:
+                    names = [module] if module else [alias.name for alias in node.names]
+                elif module.startswith("noiseproof"):
+                    names = [module.removeprefix("noiseproof").strip(".") or node.names[0].name]
+            elif isinstance(node, ast.Import):
+                names = [
+                    a.name.removeprefix("noiseproof.") for a in node.names if "noiseproof" in a.name
+                ]
+            for name in names:
+                used = name.split(".")[0]
+                assert used in (room, *ROOMS[room]), f"{path.name}: {room} imports {used}"
+
+
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_examples_run(name):
+    blocks = python_blocks(ROOT / name)
+    assert blocks
+    for block in blocks:
+        namespace: dict[str, object] = {}
+        exec(compile("import torch, noiseproof\n" + block, name, "exec"), namespace)
+
+
+def test_generated_tables_are_up_to_date():
+    run = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_links_lead_somewhere():
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
