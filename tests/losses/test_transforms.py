@@ -136,7 +136,7 @@ def test_own_backward_is_used_and_shares_nothing(backward):
         node = queue.pop()
         names.add(type(node).__name__)
         queue += [parent for parent, _ in node.next_functions if parent is not None]
-    assert ("LogProbabilitiesBackward" in names) == (backward == "own")
+    assert ("LabelAndSumBackward" in names) == (backward == "own")
 
 
 def test_large_batches_take_the_own_backward():

@@ -1,7 +1,7 @@
 """How a loss is called: ``torch.nn.CrossEntropyLoss``'s conventions for any expression.
 
 Every check of an input lives here, once. Shapes and types are always checked; values only where
-looking at them costs nothing (see :func:`known_values`).
+looking at them costs nothing (see :func:`extremes`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from ._expression import Expression, Prediction, known_values
+from ._expression import Expression, Prediction, extremes
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -59,7 +59,8 @@ def evaluate(
         label = (target.unsqueeze(0) if one_sample else target).long()
         kept = _kept(label, num_classes, ignore_index)
         label = label if kept is None else label.where(kept, 0)
-        prediction = Prediction(batch, label.unsqueeze(1))
+        whole = bool(label_smoothing) or not expression.label_from_rows
+        prediction = Prediction(batch, label.unsqueeze(1), whole=whole)
         values = expression.at_label(prediction)
         counts = None if kept is None else kept.to(batch.dtype)
         if weight is not None:
@@ -99,30 +100,29 @@ def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool
     """Probabilities have the shape of the logits, indices that shape without the classes."""
     if not isinstance(target, Tensor):
         raise TypeError(f"the target must be a tensor; it was {type(target).__name__}")
-    index_shape = logits.shape[1:] if logits.dim() == 1 else logits.shape[:1] + logits.shape[2:]
-    expected = (
-        f"for logits {_shape(logits)} the target is class indices (integers) of shape "
-        f"{list(index_shape)} or class probabilities (floats) of shape {_shape(logits)}"
-    )
-    if target.shape == logits.shape:
-        if not target.is_floating_point():
-            remedy = "if that is one-hot, give target.argmax(1) or target.float()"
-            if logits.dim() == 1:
-                remedy = f"if these are {len(logits)} samples of one logit each, {_BINARY}"
-            raise TypeError(f"{expected}; it was {target.dtype}: {remedy}")
+    if target.shape == logits.shape and target.is_floating_point():
         if ignore_index >= 0:
             raise ValueError(
                 f"ignore_index = {ignore_index} needs class indices, and the target is "
                 f"probabilities; give such samples a sample_weight of 0 instead"
             )
         return True
-    if target.shape != index_shape:
+    index_shape = logits.shape[1:] if logits.dim() == 1 else logits.shape[:1] + logits.shape[2:]
+    if target.shape == index_shape and target.dtype in _INTEGERS:
+        return False
+    expected = (
+        f"for logits {_shape(logits)} the target is class indices (integers) of shape "
+        f"{list(index_shape)} or class probabilities (floats) of shape {_shape(logits)}"
+    )
+    if target.shape == index_shape:
+        remedy = "if these are indices, give target.long()"
+    elif target.shape != logits.shape:
         raise ValueError(f"{expected}; its shape was {_shape(target)}")
-    if target.dtype not in _INTEGERS:
-        raise TypeError(
-            f"{expected}; it was {target.dtype}: if these are indices, give target.long()"
-        )
-    return False
+    elif logits.dim() == 1:
+        remedy = f"if these are {len(logits)} samples of one logit each, {_BINARY}"
+    else:
+        remedy = "if that is one-hot, give target.argmax(1) or target.float()"
+    raise TypeError(f"{expected}; it was {target.dtype}: {remedy}")
 
 
 def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
@@ -131,19 +131,20 @@ def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
     A label out of range is refused where the values are at hand; elsewhere it is left to the
     gather, which on a GPU ends in a device-side assertion.
     """
-    if known_values(label) is not None:
-        low, high = (int(value) for value in label.aminmax())
+    seen = extremes(label)
+    if seen is not None:
+        low, high = seen
         if low >= 0 and high < num_classes and not low <= ignore_index <= high:
             return None
     kept = label != ignore_index
-    if known_values(label) is not None:
-        wrong = kept & ((label < 0) | (label >= num_classes))
-        if bool(wrong.any()):
-            raise IndexError(
-                f"class index {int(label[wrong][0])} is out of range for {num_classes} classes "
-                f"(0 to {num_classes - 1}); to leave samples out, give them ignore_index "
-                f"({ignore_index})"
-            )
+    if seen is not None and bool(kept.any()):
+        for index in extremes(label[kept]) or ():
+            if not 0 <= index < num_classes:
+                raise IndexError(
+                    f"class index {index} is out of range for {num_classes} classes "
+                    f"(0 to {num_classes - 1}); to leave samples out, give them ignore_index "
+                    f"({ignore_index})"
+                )
     return kept
 
 
@@ -159,8 +160,7 @@ def _sample_weight(sample_weight: Tensor, values: Tensor, one_sample: bool) -> T
     if weights.shape not in (values.shape, values.shape[:1]):
         of_target = "[]" if one_sample else _shape(values)
         raise ValueError(f"sample_weight must be {of_target}; its shape was {_shape(weights)}")
-    known = known_values(weights.detach())
-    if known is not None and not bool(((known >= 0) & (known < math.inf)).all()):
+    if not _is_weight(extremes(weights)):
         raise ValueError("sample_weight must be finite and not negative")
     return weights.view(-1, *[1] * (values.dim() - weights.dim()), *weights.shape[1:]).expand_as(
         values
@@ -209,13 +209,16 @@ def _check_weight(weight: Any) -> Tensor:
         tensor = tensor.to(torch.get_default_dtype())
     if tensor.dim() != 1:
         raise ValueError(f"weight must be [K], one number a class; its shape was {_shape(tensor)}")
-    values = known_values(tensor.detach())
-    if values is not None:
-        if not bool(((values >= 0) & (values < math.inf)).all()):
-            raise ValueError(f"weight must be finite and not negative; it was {values.tolist()}")
-        if not bool((values > 0).any()):
-            raise ValueError("weight must not be 0 for every class: the mean would divide by 0")
+    seen = extremes(tensor)
+    if not _is_weight(seen):
+        raise ValueError(f"weight must be finite and not negative; it was {tensor.tolist()}")
+    if seen == (0, 0):
+        raise ValueError("weight must not be 0 for every class: the mean would divide by 0")
     return tensor
+
+
+def _is_weight(seen: tuple[float, float] | None) -> bool:
+    return seen is None or (seen[0] >= 0 and seen[1] < math.inf)  # NaN is neither
 
 
 def _check_weight_fits(weight: Tensor, num_classes: int) -> None:

@@ -16,14 +16,14 @@ import abc
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, expm1
 
-from ._rows import LogProbabilities, worthwhile
+from ._rows import LabelAndSum, worthwhile
 
 Kind = Literal["active", "passive", "undetermined"]
 V = TypeVar("V")
@@ -32,16 +32,19 @@ V = TypeVar("V")
 class Prediction:
     """What a network said of a batch: logits [N, K, ...] and, where there is one, the label.
 
-    The log-probabilities and what is read off them are computed when first asked for, and then
-    shared by all terms of a sum.
+    What is read off it is computed when first asked for, and then shared by all terms of a sum.
+    ``whole`` says that log p of every class will be read, and not only log p_y and the sum.
     """
 
-    def __init__(self, logits: Tensor, label: Tensor | None = None) -> None:
+    def __init__(self, logits: Tensor, label: Tensor | None = None, *, whole: bool = True) -> None:
         self.logits = logits
         self.label = label  # [N, 1, ...], int64
         self._log_p: Tensor | None = None
         self._label_log_p: Tensor | None = None
         self._sum_log_p: Tensor | None = None
+        if label is not None and not whole and worthwhile(logits):
+            rows = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
+            self._label_log_p, self._sum_log_p = rows
 
     @property
     def num_classes(self) -> int:
@@ -51,27 +54,21 @@ class Prediction:
     def log_p(self) -> Tensor:
         """log p, [N, K, ...]."""
         if self._log_p is None:
-            if self.label is not None and worthwhile(self.logits):
-                together = LogProbabilities.apply(self.logits, self.label)  # type: ignore[no-untyped-call]
-                self._log_p, self._label_log_p, self._sum_log_p = together
-            else:
-                self._log_p = torch.log_softmax(self.logits, dim=1)
+            self._log_p = torch.log_softmax(self.logits, dim=1)
         return self._log_p
 
     @property
     def label_log_p(self) -> Tensor:
         """log p_y, [N, ...]."""
-        log_p = self.log_p
         if self._label_log_p is None:
-            self._label_log_p = self.pick(log_p)
+            self._label_log_p = self.pick(self.log_p)
         return self._label_log_p
 
     @property
     def sum_log_p(self) -> Tensor:
         """The sum of log p over classes, [N, ...]."""
-        log_p = self.log_p
         if self._sum_log_p is None:
-            self._sum_log_p = log_p.sum(1)
+            self._sum_log_p = self.log_p.sum(1)
         return self._sum_log_p
 
     def pick(self, matrix: Tensor) -> Tensor:
@@ -103,8 +100,13 @@ class Expression(abc.ABC):
         """Active or passive by the paper's Definitions 1 and 2; never guessed."""
 
     @property
-    def only_matrix(self) -> bool:
-        """Whether the whole matrix has to be computed to know the loss at one label."""
+    def label_from_rows(self) -> bool:
+        """Whether ``at_label`` reads no more than log p_y and the sum of log p."""
+        return False
+
+    @property
+    def sum_from_rows(self) -> bool:
+        """Whether ``class_sum`` reads no more than log p_y and the sum of log p."""
         return False
 
     @abc.abstractmethod
@@ -126,47 +128,50 @@ class Atom(Expression):
     loss: Any  # a subclass of SeparableLoss, which declares the parts
     hyper: tuple[tuple[str, float], ...] = ()
 
-    def _part(self, name: str, *log_p: Tensor) -> Any:
-        """A part of the declaration at these hyper-parameters; None where it has no such part."""
-        function = getattr(self.loss, name)
-        return None if function is None else function(*log_p, **dict(self.hyper))
+    def _part(self, function: Callable[..., V], *log_p: Tensor) -> V:
+        return function(*log_p, **dict(self.hyper))
 
-    def _own(self, log_p: Tensor) -> Tensor | float:
-        """Everything that depends on the label's own probability alone, elementwise."""
-        value: Tensor | float = 0.0
-        if (logarithm := self._part("logarithm")) is not None:
-            value = value - logarithm * log_p
-        if (complement := self._part("complement")) is not None:
-            value = value - complement * expm1(log_p)
-        if (target := self._part("target", log_p)) is not None:
-            value = value + target
-        return value
+    def _own(self, log_p: Tensor) -> Iterator[Tensor]:
+        """The parts that depend on the label's own probability alone, elementwise."""
+        if self.loss.logarithm is not None:
+            yield log_p * -self._part(self.loss.logarithm)
+        if self.loss.complement is not None:
+            yield expm1(log_p) * -self._part(self.loss.complement)
+        if self.loss.target is not None:
+            yield self._part(self.loss.target, log_p)
 
     def at_label(self, p: Prediction) -> Tensor:
-        value = self._own(p.label_log_p)
-        if (other := self._part("other", p.log_p)) is not None:
-            value = value + p.sum_of_others(other)
-        assert isinstance(value, Tensor), f"{self.loss.name} declares no part"
-        return value
+        parts = list(self._own(p.label_log_p))
+        if self.loss.other is not None:
+            parts.append(p.sum_of_others(self._part(self.loss.other, p.log_p)))
+        return _add(parts)
 
     def per_class(self, p: Prediction) -> Tensor:
-        value = self._own(p.log_p)
-        if (other := self._part("other", p.log_p)) is not None:
-            value = value + (other.sum(1, keepdim=True) - other)
-        assert isinstance(value, Tensor), f"{self.loss.name} declares no part"
-        return value
+        parts = list(self._own(p.log_p))
+        if self.loss.other is not None:
+            other = self._part(self.loss.other, p.log_p)
+            parts.append(other.sum(1, keepdim=True) - other)
+        return _add(parts)
 
     def class_sum(self, p: Prediction) -> Tensor | float:
-        total: Tensor | float = 0.0
-        if (logarithm := self._part("logarithm")) is not None:
-            total = total - logarithm * p.sum_log_p
-        if (complement := self._part("complement")) is not None:
-            total = total + complement * (p.num_classes - 1)
-        if (target := self._part("target", p.log_p)) is not None:
-            total = total + target.sum(1)
-        if (other := self._part("other", p.log_p)) is not None:
-            total = total + other.sum(1) * (p.num_classes - 1)
-        return total
+        parts: list[Tensor | float] = []
+        if self.loss.logarithm is not None:
+            parts.append(p.sum_log_p * -self._part(self.loss.logarithm))
+        if self.loss.complement is not None:
+            parts.append(self._part(self.loss.complement) * (p.num_classes - 1))
+        if self.loss.target is not None:
+            parts.append(self._part(self.loss.target, p.log_p).sum(1))
+        if self.loss.other is not None:
+            parts.append(self._part(self.loss.other, p.log_p).sum(1) * (p.num_classes - 1))
+        return _add(parts)
+
+    @property
+    def label_from_rows(self) -> bool:
+        return self.loss.other is None
+
+    @property
+    def sum_from_rows(self) -> bool:
+        return self.loss.other is None and self.loss.target is None
 
     @property
     def kind(self) -> Kind:
@@ -193,17 +198,17 @@ class Normalized(Expression):
     inner: Expression
 
     def at_label(self, p: Prediction) -> Tensor:
-        if self.inner.only_matrix:
-            return p.pick(self.per_class(p))
-        return self.inner.at_label(p) / self.inner.class_sum(p)
+        if self.inner.label_from_rows:
+            return self.inner.at_label(p) / self.inner.class_sum(p)
+        return p.pick(self.per_class(p))
 
     def per_class(self, p: Prediction) -> Tensor:
         matrix = self.inner.per_class(p)
-        if self.inner.only_matrix:
-            check_can_normalize(matrix, str(self.inner))
-            return matrix / matrix.sum(1, keepdim=True)
-        total = self.inner.class_sum(p)
-        return matrix / (total.unsqueeze(1) if isinstance(total, Tensor) else total)
+        if self.inner.sum_from_rows:
+            total = self.inner.class_sum(p)
+            return matrix / (total.unsqueeze(1) if isinstance(total, Tensor) else total)
+        check_can_normalize(matrix, self.inner)
+        return matrix / matrix.sum(1, keepdim=True)
 
     def class_sum(self, p: Prediction) -> Tensor | float:
         return 1.0
@@ -213,8 +218,12 @@ class Normalized(Expression):
         return self.inner.kind
 
     @property
-    def only_matrix(self) -> bool:
-        return self.inner.only_matrix
+    def label_from_rows(self) -> bool:
+        return self.inner.label_from_rows and self.inner.sum_from_rows
+
+    @property
+    def sum_from_rows(self) -> bool:
+        return True
 
     def __str__(self) -> str:
         if isinstance(self.inner, Atom) and self.inner.loss.normalized is not None:
@@ -230,13 +239,13 @@ class Sum(Expression):
     terms: tuple[tuple[float, Expression], ...]
 
     def at_label(self, p: Prediction) -> Tensor:
-        return _add(factor * term.at_label(p) for factor, term in self.terms)
+        return _add([_scaled(factor, term.at_label(p)) for factor, term in self.terms])
 
     def per_class(self, p: Prediction) -> Tensor:
-        return _add(factor * term.per_class(p) for factor, term in self.terms)
+        return _add([_scaled(factor, term.per_class(p)) for factor, term in self.terms])
 
     def class_sum(self, p: Prediction) -> Tensor | float:
-        return _add(factor * term.class_sum(p) for factor, term in self.terms)
+        return _add([_scaled(factor, term.class_sum(p)) for factor, term in self.terms])
 
     @property
     def kind(self) -> Kind:
@@ -246,8 +255,12 @@ class Sum(Expression):
         return "active" if kinds == {"active"} else "undetermined"
 
     @property
-    def only_matrix(self) -> bool:
-        return any(term.only_matrix for _, term in self.terms)
+    def label_from_rows(self) -> bool:
+        return all(term.label_from_rows for _, term in self.terms)
+
+    @property
+    def sum_from_rows(self) -> bool:
+        return all(term.sum_from_rows for _, term in self.terms)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sum) and set(self.terms) == set(other.terms)
@@ -267,7 +280,11 @@ class Sum(Expression):
         return text
 
 
-def _add(values: Iterable[V]) -> V:
+def _scaled(factor: float, value: V) -> V:
+    return value if factor == 1 else operator.mul(factor, value)  # an operator less in most sums
+
+
+def _add(values: Sequence[V]) -> V:
     return functools.reduce(operator.add, values)
 
 
@@ -309,45 +326,41 @@ class Custom(Expression):
     def kind(self) -> Kind:
         return "undetermined"
 
-    @property
-    def only_matrix(self) -> bool:
-        return True
-
     def __str__(self) -> str:
         return self.name
 
 
-def check_can_normalize(matrix: Tensor, name: str) -> None:
+def check_can_normalize(matrix: Tensor, name: object) -> None:
     """Refuse a matrix of losses that division by its row sums would not make robust."""
-    values = known_values(matrix.detach())
-    if values is None:
+    seen = extremes(matrix)
+    if seen is None:
         return
-    rounding = 1e-6 * max(1.0, values.abs().max().item())
-    if bool((values < -rounding).any()):
+    least, greatest = seen
+    if least < -1e-6 * max(1.0, -least, greatest):  # more than rounding
         raise ValueError(
-            f"{name} cannot be normalized: it can be negative (seen: {values.min().item():.4g}), "
-            f"so its share of the sum over classes is no loss; add a constant that keeps it above 0"
+            f"{name} cannot be normalized: it can be negative (seen: {least:.4g}), so its share of "
+            f"the sum over classes is no loss; add a constant that keeps it above 0"
         )
-    if bool((values.sum(1) == 0).any()):
+    if not bool((matrix.detach() != 0).any(1).all()):
         raise ValueError(
-            f"{name} cannot be normalized: its sum over classes can be 0 (all {values.shape[1]} "
+            f"{name} cannot be normalized: its sum over classes can be 0 (all {matrix.shape[1]} "
             f"classes had loss 0 for one sample); add a small constant to the loss"
         )
 
 
-def known_values(tensor: Tensor) -> Tensor | None:
-    """The tensor if its values can be looked at for nothing, else None.
+def extremes(tensor: Tensor) -> tuple[float, float] | None:
+    """The least and the greatest value, NaN if there is one, where a look costs nothing; else None.
 
-    That is a CPU tensor in eager mode. On a GPU a look would wait for the device; under
+    It costs nothing for a CPU tensor in eager mode. On a GPU it would wait for the device; under
     ``torch.compile``, ``torch.export`` or ``torch.func.vmap`` there are no values yet.
     """
     if torch.compiler.is_compiling() or tensor.device.type != "cpu" or tensor.numel() == 0:
         return None
     try:
-        bool(tensor.reshape(-1)[0] == 0)
+        least, greatest = tensor.detach().aminmax()
+        return least.item(), greatest.item()
     except RuntimeError:  # a transform or a fake tensor holds the values back
         return None
-    return tensor
 
 
 def number(value: float) -> str:

@@ -71,7 +71,16 @@ class Loss(nn.Module):
     def forward(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        return evaluate(self.expression, logits, target, sample_weight, **self.keywords)
+        return evaluate(
+            self.expression,
+            logits,
+            target,
+            sample_weight,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
     if TYPE_CHECKING:  # nn.Module's own __call__ is untyped
 
