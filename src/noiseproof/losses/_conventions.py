@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ._expression import Expression, Prediction, extremes
+from ._rows import compute_dtype
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -42,35 +43,41 @@ def evaluate(
     """The value of a loss, reduced. The keywords are taken as checked by :func:`check_keywords`."""
     batch = as_batch(logits)
     num_classes = batch.shape[1]
+    dtype = compute_dtype(batch)
     one_sample = logits.dim() == 1
     if weight is not None:
         _check_weight_fits(weight, num_classes)
-        weight = weight.to(batch.device, batch.dtype).view(1, -1, *[1] * (batch.dim() - 2))
+        weight = weight.to(batch.device, dtype).view(1, -1, *[1] * (batch.dim() - 2))
 
     # `counts` is what a sample counts in the mean: torch divides by the sum of the weights of the
     # labels, but for probabilities by the number of samples.
     counts: Tensor | None
     if _is_probabilities(logits, target, ignore_index):
         q = target.unsqueeze(0) if one_sample else target
-        q = q.to(batch.dtype) * (1 - label_smoothing) + label_smoothing / num_classes
-        values = _expectation(expression.per_class(Prediction(batch)), q, weight)
+        q = q.to(dtype) * (1 - label_smoothing) + label_smoothing / num_classes
+        q = q if weight is None else q * weight
+        values = (q * expression.per_class(Prediction(batch))).sum(1)
         counts = None
     else:
         label = (target.unsqueeze(0) if one_sample else target).long()
         kept = _kept(label, num_classes, ignore_index)
         label = label if kept is None else label.where(kept, 0)
-        whole = bool(label_smoothing) or not expression.label_from_rows
-        prediction = Prediction(batch, label.unsqueeze(1), whole=whole)
+        weighted_smoothing = label_smoothing and weight is not None
+        rows = expression.label_from_rows and not weighted_smoothing
+        rows = rows and (expression.sum_from_rows or not label_smoothing)
+        prediction = Prediction(batch, label.unsqueeze(1), whole=not rows)
         values = expression.at_label(prediction)
-        counts = None if kept is None else kept.to(batch.dtype)
+        counts = None if kept is None else kept.to(dtype)
         if weight is not None:
             of_label = prediction.pick(weight.expand_as(batch))
             values = values * of_label
             counts = of_label if counts is None else counts * of_label
         if label_smoothing:
-            uniform = torch.full_like(batch, label_smoothing / num_classes)
-            smooth = _expectation(expression.per_class(prediction), uniform, weight)
-            values = values * (1 - label_smoothing) + smooth
+            if weight is None:
+                total = expression.class_sum(prediction)
+            else:
+                total = (weight * expression.per_class(prediction)).sum(1)
+            values = values * (1 - label_smoothing) + total * (label_smoothing / num_classes)
         values = values if kept is None else values.where(kept, 0.0)
 
     if sample_weight is not None:
@@ -81,7 +88,7 @@ def evaluate(
 
 
 def as_batch(logits: Tensor) -> Tensor:
-    """Logits as [N, K, ...] in at least float32, or one line that says what they should be."""
+    """Logits as [N, K, ...], or one line that says what they should be."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
         raise TypeError(f"logits must be a floating-point tensor, [N, K]; they were {kind}")
@@ -93,7 +100,7 @@ def as_batch(logits: Tensor) -> Tensor:
             f"logits {_shape(logits)} have {batch.shape[1]} class at dimension 1, and a loss needs "
             f"at least 2; for a binary problem with one logit a sample, {_BINARY}"
         )
-    return batch if batch.dtype in (torch.float32, torch.float64) else batch.float()
+    return batch
 
 
 def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool:
@@ -146,11 +153,6 @@ def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
                     f"({ignore_index})"
                 )
     return kept
-
-
-def _expectation(matrix: Tensor, q: Tensor, weight: Tensor | None) -> Tensor:
-    """Sum over classes of q_j w_j L(f(x), j)."""
-    return (matrix * (q if weight is None else q * weight)).sum(1)
 
 
 def _sample_weight(sample_weight: Tensor, values: Tensor, one_sample: bool) -> Tensor:

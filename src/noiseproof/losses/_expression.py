@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, expm1
 
-from ._rows import LabelAndSum, worthwhile
+from ._rows import LabelAndSum, compute_dtype, log_softmax, worthwhile
 
 Kind = Literal["active", "passive", "undetermined"]
 V = TypeVar("V")
@@ -54,7 +54,7 @@ class Prediction:
     def log_p(self) -> Tensor:
         """log p, [N, K, ...]."""
         if self._log_p is None:
-            self._log_p = torch.log_softmax(self.logits, dim=1)
+            self._log_p = log_softmax(self.logits)
         return self._log_p
 
     @property
@@ -311,7 +311,7 @@ class Custom(Expression):
     name: str
 
     def per_class(self, p: Prediction) -> Tensor:
-        rows = p.logits.movedim(1, -1)
+        rows = p.logits.to(compute_dtype(p.logits)).movedim(1, -1)
         flat = rows.reshape(-1, p.num_classes)
         matrix = self.function(flat)
         if not isinstance(matrix, Tensor) or matrix.shape != flat.shape:
@@ -320,7 +320,7 @@ class Custom(Expression):
                 f"{self.name} must give the loss of every class, one number for each logit: "
                 f"for logits {list(flat.shape)} it gave {shape}"
             )
-        return matrix.to(p.logits.dtype).reshape(rows.shape).movedim(-1, 1)
+        return matrix.to(rows.dtype).reshape(rows.shape).movedim(-1, 1)
 
     @property
     def kind(self) -> Kind:

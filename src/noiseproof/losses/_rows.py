@@ -11,6 +11,7 @@ so nothing of that size is kept between the passes, and the gradient is built in
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -25,6 +26,19 @@ def worthwhile(logits: Tensor) -> bool:
     return logits.numel() >= SMALLEST and logits.requires_grad and not torch.compiler.is_compiling()
 
 
+def compute_dtype(logits: Tensor) -> torch.dtype:
+    """At least float32: half precision has too few digits for a sum over classes."""
+    return torch.float64 if logits.dtype == torch.float64 else torch.float32
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    return torch.log_softmax(logits, dim=1, dtype=compute_dtype(logits))
+
+
+def softmax(logits: Tensor) -> Tensor:
+    return torch.softmax(logits, dim=1, dtype=compute_dtype(logits))
+
+
 class LabelAndSum(torch.autograd.Function):
     """Logits [N, K, ...] and label [N, 1, ...] to log p_y and sum_k log p_k, both [N, ...].
 
@@ -35,7 +49,7 @@ class LabelAndSum(torch.autograd.Function):
 
     @staticmethod
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        return _pick(torch.log_softmax(logits, dim=1), label)
+        return _pick(log_softmax(logits), label)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
@@ -48,17 +62,19 @@ class LabelAndSum(torch.autograd.Function):
         logits, label = ctx.saved_tensors
         a = None if a is None else a.unsqueeze(1)
         b = None if b is None else b.unsqueeze(1)
-        if torch.is_grad_enabled():  # this will itself be differentiated
-            return _gradient(logits.softmax(1), label, a, b), None
-        try:
-            return _gradient_(logits.softmax(1), label, a, b), None
-        except RuntimeError:  # many gradients at once (is_grads_batched) do not fit into one buffer
-            return _gradient(logits.softmax(1), label, a, b), None
+        gradient = None
+        if not torch.is_grad_enabled():  # else this will itself be differentiated
+            # Many gradients at once (is_grads_batched) do not fit into one buffer.
+            with contextlib.suppress(RuntimeError):
+                gradient = _gradient_(softmax(logits), label, a, b)
+        if gradient is None:
+            gradient = _gradient(softmax(logits), label, a, b)
+        return gradient if gradient is None else gradient.to(logits.dtype), None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, _: None) -> tuple[Tensor, Tensor]:
         logits, label = ctx.saved_tensors
-        return _pick(tangent - (logits.softmax(1) * tangent).sum(1, keepdim=True), label)
+        return _pick(tangent - (softmax(logits) * tangent).sum(1, keepdim=True), label)
 
 
 def _pick(matrix: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
