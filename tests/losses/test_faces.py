@@ -221,3 +221,21 @@ def test_names_are_taken_once():
 
         class Another(SeparableLoss, name="ce", formula="", reference=""):
             pass
+
+
+def test_a_declared_loss_can_be_subclassed():
+    class Doubled(noiseproof.CrossEntropy):
+        def forward(self, logits, target, sample_weight=None):
+            return 2 * super().forward(logits, target, sample_weight)
+
+    assert Doubled()(LOGITS, TARGET) == 2 * noiseproof.CrossEntropy()(LOGITS, TARGET)
+
+
+def test_a_declaration_needs_a_name():
+    from noiseproof.losses import SeparableLoss
+
+    class Nameless(SeparableLoss):
+        pass
+
+    with pytest.raises(TypeError, match=r"give the loss a name: class Nameless\("):
+        Nameless()

@@ -133,3 +133,36 @@ def test_class_weights_do_not_enter_the_normalizer():
     plain = noiseproof.NormalizedCrossEntropy(reduction="none")
     weighted = noiseproof.NormalizedCrossEntropy(reduction="none", weight=weight)
     torch.testing.assert_close(weighted(LOGITS, TARGET), weight[TARGET] * plain(LOGITS, TARGET))
+
+
+class Costs(torch.nn.Module):
+    """A loss with state: the expected cost of a prediction, the costs given as a buffer."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.register_buffer("costs", torch.rand(num_classes, num_classes) + 0.1)
+
+    def forward(self, logits):
+        return logits.softmax(1) @ self.costs.to(logits.dtype)
+
+
+def test_a_function_with_state_moves_and_is_saved_with_the_loss():
+    loss = 2 * normalize(Costs(6)) + noiseproof.parse("rce")
+    assert str(loss) == "2*normalize(Costs) + rce"
+    assert list(loss.state_dict()) == ["functions.0.costs"]
+    again = pickle.loads(pickle.dumps(loss))
+    assert torch.equal(again(LOGITS, TARGET), loss(LOGITS, TARGET))
+    loss.double()
+    assert next(iter(loss.expression.functions())).costs.dtype == torch.float64
+    assert loss(LOGITS, TARGET).dtype == torch.float64
+
+
+def test_a_callable_object_need_not_be_hashable():
+    class Focal:
+        __hash__ = None
+
+        def __call__(self, logits):
+            return focal(logits)
+
+    loss = normalize(Focal()) + noiseproof.parse("rce")
+    torch.testing.assert_close(loss(LOGITS, TARGET), noiseproof.parse("nfl + rce")(LOGITS, TARGET))

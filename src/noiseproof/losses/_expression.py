@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -98,6 +99,10 @@ class Expression(abc.ABC):
     @abc.abstractmethod
     def kind(self) -> Kind:
         """Active or passive by the paper's Definitions 1 and 2; never guessed."""
+
+    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        """The functions of the user's that it is made of."""
+        yield from ()
 
     @property
     def label_from_rows(self) -> bool:
@@ -213,6 +218,9 @@ class Normalized(Expression):
     def class_sum(self, p: Prediction) -> Tensor | float:
         return 1.0
 
+    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        return self.inner.functions()
+
     @property
     def kind(self) -> Kind:
         return self.inner.kind
@@ -246,6 +254,9 @@ class Sum(Expression):
 
     def class_sum(self, p: Prediction) -> Tensor | float:
         return _add([_scaled(factor, term.class_sum(p)) for factor, term in self.terms])
+
+    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        return itertools.chain.from_iterable(term.functions() for _, term in self.terms)
 
     @property
     def kind(self) -> Kind:
@@ -321,6 +332,12 @@ class Custom(Expression):
                 f"for logits {list(flat.shape)} it gave {shape}"
             )
         return matrix.to(rows.dtype).reshape(rows.shape).movedim(-1, 1)
+
+    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        yield self.function
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # a callable object need not have one
 
     @property
     def kind(self) -> Kind:

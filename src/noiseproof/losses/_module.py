@@ -46,6 +46,10 @@ class Loss(nn.Module):
           sum_j q_j L(f, j), which for MAE is not sum_k abs(p_k - q_k).
         - sample_weight: [N], or the shape of the class indices. The mean is the weighted mean:
           a sample of weight 2 counts as the same sample twice, one of weight 0 not at all.
+
+    Shapes and types are always checked. Values (a class index out of range, a negative weight) are
+    checked for CPU tensors in eager mode alone: on a GPU a look would wait for the device, and
+    compiled or vmapped code has no values to look at.
     """
 
     weight: Tensor | None
@@ -67,6 +71,9 @@ class Loss(nn.Module):
         self.ignore_index = int(ignore_index)
         self.reduction: Reduction = reduction
         self.label_smoothing = float(label_smoothing)
+        modules = [f for f in expression.functions() if isinstance(f, nn.Module)]
+        if modules:  # a function of the user's with parameters or buffers: they are the loss's too
+            self.functions = nn.ModuleList(modules)
 
     def forward(
         self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
@@ -181,9 +188,9 @@ def _same(a: Any, b: Any) -> bool:
 class _Declared(Loss):
     """A loss with a name. The class body's hyper-parameters become its keyword-only arguments."""
 
-    name: ClassVar[str]
-    formula: ClassVar[str]
-    reference: ClassVar[str]
+    name: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
     declared_hyper: ClassVar[MappingProxyType[str, Hyper]]
 
     def __init_subclass__(
@@ -265,6 +272,8 @@ class SeparableLoss(_Conventions):
 
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
+        if not cls.name:
+            raise TypeError(f"give the loss a name: class {cls.__name__}(SeparableLoss, name=...)")
         return Atom(cls, check_all(cls.declared_hyper, hyper, cls.name))
 
 

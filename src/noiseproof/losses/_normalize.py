@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +79,6 @@ def register(function: MatrixFunction) -> MatrixFunction:
     return function
 
 
-@functools.cache
 def normalize_expression(inner: Expression) -> Expression:
     """The normalized form, refused with the reason where there is none."""
     if isinstance(inner, Normalized):
