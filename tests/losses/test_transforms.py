@@ -66,6 +66,7 @@ def test_compiles_with_shapes_that_change():
 
 # Inductor says when it gives up fusing a softmax over few classes; that is no news here.
 @pytest.mark.filterwarnings("ignore:(?s).*Online softmax:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping serialization:UserWarning")  # torch 2.6
 def test_inductor(device, monkeypatch):
     torch._dynamo.reset()
     monkeypatch.setattr(_rows, "SMALLEST", 0)  # the own backward must step aside

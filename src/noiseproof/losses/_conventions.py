@@ -18,6 +18,7 @@ from ._expression import Expression, Prediction, extremes
 from ._rows import compute_dtype
 
 Reduction = Literal["mean", "sum", "none"]
+_REDUCTIONS = get_args(Reduction)
 
 _INTEGERS = (
     torch.int8, torch.int16, torch.int32, torch.int64,
@@ -180,7 +181,7 @@ def _reduce(values: Tensor, counts: Tensor | None, reduction: str, one_sample: b
 
 
 def _unknown_reduction(reduction: Any) -> ValueError:
-    known = ", ".join(get_args(Reduction))
+    known = ", ".join(_REDUCTIONS)
     return ValueError(f"reduction must be one of {known}; it was {reduction!r}")
 
 
@@ -191,7 +192,7 @@ def check_keywords(
     label_smoothing: float,
 ) -> Tensor | None:
     """Refuse impossible keywords; give the class weights back as a tensor."""
-    if reduction not in get_args(Reduction):
+    if reduction not in _REDUCTIONS:
         raise _unknown_reduction(reduction)
     if not isinstance(ignore_index, numbers.Integral) or isinstance(ignore_index, bool):
         raise TypeError(f"ignore_index must be an integer; it was {ignore_index!r}")

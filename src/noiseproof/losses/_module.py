@@ -8,8 +8,7 @@ name of a declared loss's normalized form. Subclassing either is all it takes to
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import torch
@@ -19,9 +18,12 @@ from ._conventions import Reduction, as_batch, check_keywords, evaluate
 from ._expression import Atom, Expression, Kind, Normalized, Prediction, combine, number
 from ._hyper import Hyper, check_all, hyper
 
-KEYWORDS: MappingProxyType[str, Any] = MappingProxyType(
-    {"weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
-)
+KEYWORDS: Mapping[str, Any] = {
+    "weight": None,
+    "ignore_index": -100,
+    "reduction": "mean",
+    "label_smoothing": 0.0,
+}
 """The keywords that every loss has from ``torch.nn.CrossEntropyLoss``, with their defaults."""
 
 
@@ -191,20 +193,18 @@ class _Declared(Loss):
     name: ClassVar[str] = ""
     formula: ClassVar[str] = ""
     reference: ClassVar[str] = ""
-    declared_hyper: ClassVar[MappingProxyType[str, Hyper]]
+    declared_hyper: ClassVar[Mapping[str, Hyper]] = {}
 
     def __init_subclass__(
         cls, *, name: str = "", formula: str = "", reference: str = "", **rest: Any
     ) -> None:
         super().__init_subclass__(**rest)
-        cls.declared_hyper = MappingProxyType(
-            {
-                k: v
-                for base in reversed(cls.__mro__)
-                for k, v in vars(base).items()
-                if isinstance(v, Hyper)
-            }
-        )
+        cls.declared_hyper = {
+            k: v
+            for base in reversed(cls.__mro__)
+            for k, v in vars(base).items()
+            if isinstance(v, Hyper)
+        }
         parameters = [(n, h.default) for n, h in cls.declared_hyper.items()] + list(
             KEYWORDS.items()
         )

@@ -98,7 +98,7 @@ class GeneralizedCrossEntropy(
 
     @staticmethod
     def target(log_p: Tensor, *, rho: float) -> Tensor:
-        return -expm1(rho * log_p) / rho
+        return expm1(rho * log_p) * (-1 / rho)
 
 
 class MeanAbsoluteError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from ._expression import Kind, Sum
@@ -57,9 +56,7 @@ def class_sum_range(loss: Loss, num_classes: int) -> tuple[float, float]:
 def _entry(name: str, meaning: Any) -> Entry:
     summary = (meaning.__doc__ or "").strip().split("\n")[0]
     if not isinstance(meaning, type):
-        return Entry(
-            name, meaning, summary, f"{name}(logits)", "", MappingProxyType({}), "undetermined"
-        )
+        return Entry(name, meaning, summary, f"{name}(logits)", "", {}, "undetermined")
     declared: Any = meaning
     return Entry(
         name,
