@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from noiseproof.losses import _rows
+from noiseproof.losses import _prediction
 
 torch.set_num_threads(1)  # xdist already fills the cores
 
@@ -21,7 +21,7 @@ def device(request: pytest.FixtureRequest) -> torch.device:
 def backward(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to the gradient at any size: plain autograd, and the backward pass of our own."""
     size = 0 if request.param == "own" else 1 << 60
-    monkeypatch.setattr(_rows, "SMALLEST", size)
+    monkeypatch.setattr(_prediction, "SMALLEST", size)
     return str(request.param)
 
 

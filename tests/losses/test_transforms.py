@@ -8,7 +8,7 @@ from torch.func import functional_call, grad, hessian, jacrev, vmap
 
 import noiseproof
 from noiseproof import functional
-from noiseproof.losses import _rows
+from noiseproof.losses import _prediction
 
 from .subjects import SUBJECTS
 
@@ -69,7 +69,7 @@ def test_compiles_with_shapes_that_change():
 @pytest.mark.filterwarnings("ignore:Skipping serialization:UserWarning")  # torch 2.6
 def test_inductor(device, monkeypatch):
     torch._dynamo.reset()
-    monkeypatch.setattr(_rows, "SMALLEST", 0)  # the own backward must step aside
+    monkeypatch.setattr(_prediction, "SMALLEST", 0)  # the own backward must step aside
     loss = noiseproof.parse("nce + rce")
     compiled = torch.compile(loss, fullgraph=True)
     logits, target = LOGITS.float().to(device), TARGET.to(device)

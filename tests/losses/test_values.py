@@ -7,6 +7,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 import noiseproof
+from noiseproof.losses._prediction import Prediction
 
 from . import reference
 from .subjects import ALL, SUBJECTS
@@ -38,7 +39,7 @@ def test_value_at_a_label_is_the_entry_of_the_matrix(text, backward, device):
 def test_sum_over_classes(text, device):
     loss = noiseproof.parse(text)
     logits = 3 * torch.randn(16, 5, dtype=torch.float64, device=device)
-    prediction = noiseproof.losses._expression.Prediction(logits)
+    prediction = Prediction(logits)
     total = torch.as_tensor(loss.expression.class_sum(prediction), dtype=torch.float64)
     expected = loss.per_class(logits).sum(1)
     torch.testing.assert_close(total.to(device).expand(16), expected)

@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from ._expression import Expression, Prediction, extremes
-from ._rows import compute_dtype
+from ._expression import Expression
+from ._prediction import Prediction, compute_dtype, extremes
 
 Reduction = Literal["mean", "sum", "none"]
 _REDUCTIONS = get_args(Reduction)
@@ -43,49 +43,68 @@ def evaluate(
 ) -> Tensor:
     """The value of a loss, reduced. The keywords are taken as checked by :func:`check_keywords`."""
     batch = as_batch(logits)
-    num_classes = batch.shape[1]
-    dtype = compute_dtype(batch)
     one_sample = logits.dim() == 1
     if weight is not None:
-        _check_weight_fits(weight, num_classes)
-        weight = weight.to(batch.device, dtype).view(1, -1, *[1] * (batch.dim() - 2))
-
-    # `counts` is what a sample counts in the mean: torch divides by the sum of the weights of the
-    # labels, but for probabilities by the number of samples.
-    counts: Tensor | None
+        _check_weight_fits(weight, batch.shape[1])
+        weight = weight.to(compute_dtype(batch)).view(1, -1, *[1] * (batch.dim() - 2))
+    given = target.unsqueeze(0) if one_sample and isinstance(target, Tensor) else target
     if _is_probabilities(logits, target, ignore_index):
-        q = target.unsqueeze(0) if one_sample else target
-        q = q.to(dtype) * (1 - label_smoothing) + label_smoothing / num_classes
-        q = q if weight is None else q * weight
-        values = (q * expression.per_class(Prediction(batch))).sum(1)
+        values = _at_probabilities(expression, batch, given, weight, label_smoothing)
         counts = None
     else:
-        label = (target.unsqueeze(0) if one_sample else target).long()
-        kept = _kept(label, num_classes, ignore_index)
-        label = label if kept is None else label.where(kept, 0)
-        weighted_smoothing = label_smoothing and weight is not None
-        rows = expression.label_from_rows and not weighted_smoothing
-        rows = rows and (expression.sum_from_rows or not label_smoothing)
-        prediction = Prediction(batch, label.unsqueeze(1), whole=not rows)
-        values = expression.at_label(prediction)
-        counts = None if kept is None else kept.to(dtype)
-        if weight is not None:
-            of_label = prediction.pick(weight.expand_as(batch))
-            values = values * of_label
-            counts = of_label if counts is None else counts * of_label
-        if label_smoothing:
-            if weight is None:
-                total = expression.class_sum(prediction)
-            else:
-                total = (weight * expression.per_class(prediction)).sum(1)
-            values = values * (1 - label_smoothing) + total * (label_smoothing / num_classes)
-        values = values if kept is None else values.where(kept, 0.0)
-
+        values, counts = _at_labels(
+            expression, batch, given.long(), weight, ignore_index, label_smoothing
+        )
     if sample_weight is not None:
         of_sample = _sample_weight(sample_weight, values, one_sample)
         values = values * of_sample
         counts = of_sample if counts is None else counts * of_sample
     return _reduce(values, counts, reduction, one_sample)
+
+
+def _at_probabilities(
+    expression: Expression, batch: Tensor, q: Tensor, weight: Tensor | None, label_smoothing: float
+) -> Tensor:
+    q = q.to(compute_dtype(batch))
+    if label_smoothing:
+        q = q * (1 - label_smoothing) + label_smoothing / batch.shape[1]
+    if weight is not None:
+        q = q * weight
+    return (q * expression.per_class(Prediction(batch))).sum(1)
+
+
+def _at_labels(
+    expression: Expression,
+    batch: Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    label_smoothing: float,
+) -> tuple[Tensor, Tensor | None]:
+    """The values, and what each counts in the mean: 0 if ignored, else the weight of its label."""
+    num_classes = batch.shape[1]
+    kept = _kept(label, num_classes, ignore_index)
+    if kept is not None:
+        label = label.where(kept, 0)
+    rows = expression.label_from_rows
+    if label_smoothing:
+        rows = rows and expression.sum_from_rows and weight is None
+    prediction = Prediction(batch, label.unsqueeze(1), whole=not rows)
+    values = expression.at_label(prediction)
+    counts = None if kept is None else kept.to(values.dtype)
+    if weight is not None:
+        of_label = prediction.pick(weight.expand_as(batch))
+        values = values * of_label
+        counts = of_label if counts is None else counts * of_label
+    if label_smoothing:
+        if weight is None:
+            total = expression.class_sum(prediction)
+        else:
+            total = (weight * expression.per_class(prediction)).sum(1)
+        values = values * (1 - label_smoothing) + total * (label_smoothing / num_classes)
+    if kept is not None:
+        values = values.where(kept, 0.0)
+    return values, counts
 
 
 def as_batch(logits: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import abc
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -24,63 +23,10 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, expm1
 
-from ._rows import LabelAndSum, compute_dtype, log_softmax, worthwhile
+from ._prediction import Prediction, compute_dtype, extremes
 
 Kind = Literal["active", "passive", "undetermined"]
 V = TypeVar("V")
-
-
-class Prediction:
-    """What a network said of a batch: logits [N, K, ...] and, where there is one, the label.
-
-    What is read off it is computed when first asked for, and then shared by all terms of a sum.
-    ``whole`` says that log p of every class will be read, and not only log p_y and the sum.
-    """
-
-    def __init__(self, logits: Tensor, label: Tensor | None = None, *, whole: bool = True) -> None:
-        self.logits = logits
-        self.label = label  # [N, 1, ...], int64
-        self._log_p: Tensor | None = None
-        self._label_log_p: Tensor | None = None
-        self._sum_log_p: Tensor | None = None
-        if label is not None and not whole and worthwhile(logits):
-            rows = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
-            self._label_log_p, self._sum_log_p = rows
-
-    @property
-    def num_classes(self) -> int:
-        return self.logits.shape[1]
-
-    @property
-    def log_p(self) -> Tensor:
-        """log p, [N, K, ...]."""
-        if self._log_p is None:
-            self._log_p = log_softmax(self.logits)
-        return self._log_p
-
-    @property
-    def label_log_p(self) -> Tensor:
-        """log p_y, [N, ...]."""
-        if self._label_log_p is None:
-            self._label_log_p = self.pick(self.log_p)
-        return self._label_log_p
-
-    @property
-    def sum_log_p(self) -> Tensor:
-        """The sum of log p over classes, [N, ...]."""
-        if self._sum_log_p is None:
-            self._sum_log_p = self.log_p.sum(1)
-        return self._sum_log_p
-
-    def pick(self, matrix: Tensor) -> Tensor:
-        """The entry of the label in every row of a [N, K, ...] matrix."""
-        assert self.label is not None
-        return matrix.gather(1, self.label).squeeze(1)
-
-    def sum_of_others(self, matrix: Tensor) -> Tensor:
-        """The sum of every row without the entry of the label: added up, not subtracted."""
-        assert self.label is not None
-        return matrix.scatter(1, self.label, 0.0).sum(1)
 
 
 class Expression(abc.ABC):
@@ -100,9 +46,9 @@ class Expression(abc.ABC):
     def kind(self) -> Kind:
         """Active or passive by the paper's Definitions 1 and 2; never guessed."""
 
-    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
         """The functions of the user's that it is made of."""
-        yield from ()
+        return ()
 
     @property
     def label_from_rows(self) -> bool:
@@ -212,13 +158,14 @@ class Normalized(Expression):
         if self.inner.sum_from_rows:
             total = self.inner.class_sum(p)
             return matrix / (total.unsqueeze(1) if isinstance(total, Tensor) else total)
-        check_can_normalize(matrix, self.inner)
+        if self.inner.functions():
+            check_can_normalize(matrix, self.inner)
         return matrix / matrix.sum(1, keepdim=True)
 
     def class_sum(self, p: Prediction) -> Tensor | float:
         return 1.0
 
-    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
+    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
         return self.inner.functions()
 
     @property
@@ -255,8 +202,8 @@ class Sum(Expression):
     def class_sum(self, p: Prediction) -> Tensor | float:
         return _add([_scaled(factor, term.class_sum(p)) for factor, term in self.terms])
 
-    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
-        return itertools.chain.from_iterable(term.functions() for _, term in self.terms)
+    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
+        return tuple(f for _, term in self.terms for f in term.functions())
 
     @property
     def kind(self) -> Kind:
@@ -333,8 +280,8 @@ class Custom(Expression):
             )
         return matrix.to(rows.dtype).reshape(rows.shape).movedim(-1, 1)
 
-    def functions(self) -> Iterator[Callable[[Tensor], Tensor]]:
-        yield self.function
+    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
+        return (self.function,)
 
     def __hash__(self) -> int:
         return hash(self.name)  # a callable object need not have one
@@ -363,21 +310,6 @@ def check_can_normalize(matrix: Tensor, name: object) -> None:
             f"{name} cannot be normalized: its sum over classes can be 0 (all {matrix.shape[1]} "
             f"classes had loss 0 for one sample); add a small constant to the loss"
         )
-
-
-def extremes(tensor: Tensor) -> tuple[float, float] | None:
-    """The least and the greatest value, NaN if there is one, where a look costs nothing; else None.
-
-    It costs nothing for a CPU tensor in eager mode. On a GPU it would wait for the device; under
-    ``torch.compile``, ``torch.export`` or ``torch.func.vmap`` there are no values yet.
-    """
-    if torch.compiler.is_compiling() or tensor.device.type != "cpu" or tensor.numel() == 0:
-        return None
-    try:
-        least, greatest = tensor.detach().aminmax()
-        return least.item(), greatest.item()
-    except RuntimeError:  # a transform or a fake tensor holds the values back
-        return None
 
 
 def number(value: float) -> str:

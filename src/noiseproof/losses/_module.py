@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from ._conventions import Reduction, as_batch, check_keywords, evaluate
-from ._expression import Atom, Expression, Kind, Normalized, Prediction, combine, number
+from ._expression import Atom, Expression, Kind, Normalized, combine, number
 from ._hyper import Hyper, check_all, hyper
+from ._prediction import Prediction
 
 KEYWORDS: Mapping[str, Any] = {
     "weight": None,

@@ -12,11 +12,11 @@ from ._expression import (
     Custom,
     Expression,
     Normalized,
-    Prediction,
     Sum,
     check_can_normalize,
 )
 from ._module import Loss, register_name
+from ._prediction import Prediction
 
 MatrixFunction = Callable[[Tensor], Tensor]
 

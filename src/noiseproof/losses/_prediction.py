@@ -1,12 +1,13 @@
-"""What most losses read off a prediction, with a backward pass of our own for large batches.
+"""A prediction, and what losses read off it: log p, log p_y, the sum of log p over classes.
 
-At a label, most losses here are functions of log p_y and of the sum of log p over classes. Under
-plain autograd their gradients meet in buffers as large as the logits, and on a CPU such a buffer
-costs more than the arithmetic on it. In closed form, with a and b the gradients of the two,
+At a label, most losses here are functions of log p_y and of the sum of log p alone. Under plain
+autograd their gradients meet in buffers as large as the logits, and on a CPU such a buffer costs
+more than the arithmetic on it. In closed form, with a and b the gradients of the two,
 
     dL/dz_j = a * [j = y] + b - p_j * (a + K * b)
 
-so nothing of that size is kept between the passes, and the gradient is built in place of p.
+so for large batches a backward pass of our own keeps nothing of that size between the passes, and
+builds the gradient in place of p.
 """
 
 from __future__ import annotations
@@ -16,6 +17,60 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+
+class Prediction:
+    """What a network said of a batch: logits [N, K, ...] and, where there is one, the label.
+
+    What is read off it is computed when first asked for, and then shared by all terms of a sum.
+    ``whole`` says that log p of every class will be read, and not only log p_y and the sum.
+    """
+
+    def __init__(self, logits: Tensor, label: Tensor | None = None, *, whole: bool = True) -> None:
+        self.logits = logits
+        self.label = label  # [N, 1, ...], int64
+        self._log_p: Tensor | None = None
+        self._label_log_p: Tensor | None = None
+        self._sum_log_p: Tensor | None = None
+        if label is not None and not whole and worthwhile(logits):
+            rows = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
+            self._label_log_p, self._sum_log_p = rows
+
+    @property
+    def num_classes(self) -> int:
+        return self.logits.shape[1]
+
+    @property
+    def log_p(self) -> Tensor:
+        """log p, [N, K, ...]."""
+        if self._log_p is None:
+            self._log_p = log_softmax(self.logits)
+        return self._log_p
+
+    @property
+    def label_log_p(self) -> Tensor:
+        """log p_y, [N, ...]."""
+        if self._label_log_p is None:
+            self._label_log_p = self.pick(self.log_p)
+        return self._label_log_p
+
+    @property
+    def sum_log_p(self) -> Tensor:
+        """The sum of log p over classes, [N, ...]."""
+        if self._sum_log_p is None:
+            self._sum_log_p = self.log_p.sum(1)
+        return self._sum_log_p
+
+    def pick(self, matrix: Tensor) -> Tensor:
+        """The entry of the label in every row of a [N, K, ...] matrix."""
+        assert self.label is not None
+        return matrix.gather(1, self.label).squeeze(1)
+
+    def sum_of_others(self, matrix: Tensor) -> Tensor:
+        """The sum of every row without the entry of the label: added up, not subtracted."""
+        assert self.label is not None
+        return matrix.scatter(1, self.label, 0.0).sum(1)
+
 
 SMALLEST = 1 << 17
 """Elements from which this is faster than plain autograd, whose operators cost less to call."""
@@ -100,3 +155,18 @@ def _gradient_(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> 
     else:
         p.mul_(-a - b * p.shape[1]).add_(b)  # torch.addcmul is four times slower on such shapes
     return p.scatter_add_(1, label, a)
+
+
+def extremes(tensor: Tensor) -> tuple[float, float] | None:
+    """The least and the greatest value, NaN if there is one, where a look costs nothing; else None.
+
+    It costs nothing for a CPU tensor in eager mode. On a GPU it would wait for the device; under
+    ``torch.compile``, ``torch.export`` or ``torch.func.vmap`` there are no values yet.
+    """
+    if torch.compiler.is_compiling() or tensor.device.type != "cpu" or tensor.numel() == 0:
+        return None
+    try:
+        least, greatest = tensor.detach().aminmax()
+        return least.item(), greatest.item()
+    except RuntimeError:  # a transform or a fake tensor holds the values back
+        return None
