@@ -41,6 +41,7 @@ def losses(
 
 
 def _list_losses(console: Console) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -50,7 +51,7 @@ def _list_losses(console: Console) -> None:
         hyper = ", ".join(
             f"{n}={h.default:g} ({h.range})" for n, h in entry.hyperparameters.items()
         )
-        table.add_row(entry.name, entry.kind, entry.formula, hyper, entry.loss.__name__)
+        table.add_row(entry.name, entry.kind, escape(entry.formula), hyper, entry.loss.__name__)
     console.print(table)
     console.print(
         "\nAdd and scale them as in [bold]10*nce + 0.1*rce(A=-4)[/bold]; make any robust with "
@@ -74,7 +75,7 @@ def _explain(console: Console, loss: noiseproof.Loss, num_classes: int) -> None:
         table.add_row("term", f"[bold]{factor:g}[/bold] times [bold]{term}[/bold], {term.kind}")
         if entry is not None:
             table.add_row("", escape(entry.summary))
-            table.add_row("value", entry.formula)
+            table.add_row("value", escape(entry.formula))
             for name, hyper in entry.hyperparameters.items():
                 table.add_row("with", f"{name} = {getattr(term, name):g}, where {hyper.range}")
             table.add_row("from", entry.reference)

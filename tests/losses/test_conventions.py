@@ -10,7 +10,7 @@ import torch
 import noiseproof
 
 from . import reference
-from .subjects import SUBJECTS
+from .subjects import MAPPED, SUBJECTS
 
 REDUCTIONS = ["mean", "sum", "none"]
 WEIGHT = torch.tensor([0.5, 2.0, 0.0, 1.0, 3.0], dtype=torch.float64)
@@ -82,7 +82,7 @@ def test_a_batch_of_nothing_is_torchs(reduction, shape, text):
         value.sum().backward()
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_conventions_hold_for_every_loss(text, reduction, device):
     logits = 2 * torch.randn(12, 5, dtype=torch.float64)
@@ -100,7 +100,7 @@ def test_conventions_hold_for_every_loss(text, reduction, device):
         torch.testing.assert_close(value.cpu(), expected)
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_classes_at_dimension_one(text, backward):
     loss = noiseproof.parse(text, reduction="none")
     logits = torch.randn(2, 5, 3, 4, requires_grad=True)
@@ -131,7 +131,7 @@ def test_ignore_index_of_small_integers():
     torch.testing.assert_close(loss(logits, target), loss(logits[::2], target[::2]))
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_layout_in_memory_does_not_matter(text, backward):
     loss = noiseproof.parse(text)
     logits, target = torch.randn(6, 5, 4), torch.randint(5, (6, 4))

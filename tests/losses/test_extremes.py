@@ -9,7 +9,7 @@ import torch
 import noiseproof
 
 from . import reference
-from .subjects import ALL, SUBJECTS
+from .subjects import ALL, EVERY, MAPPED, SUBJECTS
 
 SATURATED = [
     [1e4, -1e4, 0.0],
@@ -17,7 +17,7 @@ SATURATED = [
     [1e4, 1e4, 1e4],
     [40.0, 0.0, -40.0],  # p_y = 1 to machine precision in float64
     [18.0, 0.0, 0.0],  # ... in float32
-    [-18.0, 0.0, 0.0],
+    [-18.0, 0.0, -0.5],
     [1e4, -1e4],
     [0.0, 30.0],
     [6e-4, -6e-4],
@@ -38,8 +38,8 @@ def _digits():
         yield
 
 
-def _rounded(logits: list[float], dtype: torch.dtype) -> list[float]:
-    return [float(z) for z in torch.tensor(logits, dtype=dtype)]
+def _rounded(logits: list[float], dtype: torch.dtype) -> tuple[float, ...]:
+    return tuple(float(z) for z in torch.tensor(logits, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -59,14 +59,14 @@ def test_value_and_gradient_are_right(text, dtype, backward, device):
 
             (gradient,) = torch.autograd.grad(value.sum(), logits)
             assert gradient.dtype == dtype
-            of_logits = reference.exact_gradient(loss.expression, exact_logits, label)
+            slopes = reference.exact_slopes(loss.expression, exact_logits, label)
             unit = float(torch.finfo(dtype).eps) if dtype.itemsize == 2 else 0.0  # it is rounded
-            assert gradient[0].tolist() == pytest.approx(
-                of_logits, rel=10 * tolerance + unit, abs=10 * tolerance
-            ), message
+            for slope, sides in zip(gradient[0].tolist(), slopes, strict=True):
+                room = 10 * tolerance + (10 * tolerance + unit) * max(map(abs, sides))
+                assert min(sides) - room <= slope <= max(sides) + room, message
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", EVERY)
 def test_second_derivative_is_finite(text, backward):
     loss = noiseproof.parse(text)
     for row in SATURATED:
@@ -79,7 +79,7 @@ def test_second_derivative_is_finite(text, backward):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_half_precision_logits_are_computed_in_float32(text, dtype, backward, device):
     loss = noiseproof.parse(text)
     logits = (3 * torch.randn(16, 10, device=device)).to(dtype)
@@ -96,7 +96,7 @@ def test_half_precision_logits_are_computed_in_float32(text, dtype, backward, de
     assert loss.per_class(logits).dtype == torch.float32
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 @pytest.mark.parametrize("probabilities", [False, True])
 def test_autocast_changes_nothing(text, probabilities, backward, device):
     loss = noiseproof.parse(text, label_smoothing=0.1).to(device)

@@ -85,8 +85,6 @@ def test_lemma_1(text, rate):
     constant = matrix(text).sum(1, keepdim=True)
     expected = (1 - rate * K / (K - 1)) * matrix(text) + rate / (K - 1) * constant
     torch.testing.assert_close(noisy_risk(text, rate), expected)
-    low, high = noiseproof.losses.class_sum_range(noiseproof.parse(text), K)
-    assert high - low < 1e-9 * high
 
 
 @pytest.mark.parametrize("text", ["ce", "fl", "gce", "sce", "ce + mae"])

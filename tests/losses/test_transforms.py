@@ -10,7 +10,7 @@ import noiseproof
 from noiseproof import functional
 from noiseproof.losses import _prediction
 
-from .subjects import SUBJECTS
+from .subjects import MAPPED, SUBJECTS
 
 LOGITS, TARGET = torch.randn(6, 5, dtype=torch.float64), torch.randint(5, (6,))
 
@@ -27,7 +27,7 @@ def agree(ours, theirs, **tolerance):
         torch.testing.assert_close(a, b, **tolerance)
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_compiles_to_one_graph(text, device):
     torch._dynamo.reset()
     loss = noiseproof.parse(text, weight=torch.rand(5), label_smoothing=0.1).to(device)
@@ -82,7 +82,7 @@ def test_exports():
     torch.testing.assert_close(program.module()(LOGITS, TARGET), loss(LOGITS, TARGET))
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_vmap_over_samples_and_over_models(text, backward):
     loss = noiseproof.parse(text)
     each = noiseproof.parse(text, reduction="none")
@@ -92,7 +92,7 @@ def test_vmap_over_samples_and_over_models(text, backward):
     torch.testing.assert_close(vmap(loss, in_dims=(0, None))(ensemble, TARGET), expected)
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_gradients_by_sample(text, backward):
     """torch.func.grad under vmap, the way per-sample gradients are had."""
     loss = noiseproof.parse(text)

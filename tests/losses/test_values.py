@@ -10,7 +10,7 @@ import noiseproof
 from noiseproof.losses._prediction import Prediction
 
 from . import reference
-from .subjects import ALL, SUBJECTS
+from .subjects import ALL, EVERY, MAPPED, SUBJECTS
 
 
 @pytest.mark.parametrize("text", ALL)
@@ -22,7 +22,7 @@ def test_matrix_is_the_sum_of_the_papers_summands(text, num_classes, scale, devi
     torch.testing.assert_close(loss.per_class(logits.to(device)).cpu(), expected)
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", EVERY)
 def test_value_at_a_label_is_the_entry_of_the_matrix(text, backward, device):
     loss = noiseproof.parse(text, reduction="none")
     logits = (3 * torch.randn(16, 5, dtype=torch.float64, device=device)).requires_grad_()
@@ -35,7 +35,7 @@ def test_value_at_a_label_is_the_entry_of_the_matrix(text, backward, device):
     torch.testing.assert_close(ours, of_matrix)
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", EVERY)
 def test_sum_over_classes(text, device):
     loss = noiseproof.parse(text)
     logits = 3 * torch.randn(16, 5, dtype=torch.float64, device=device)
@@ -45,20 +45,20 @@ def test_sum_over_classes(text, device):
     torch.testing.assert_close(total.to(device).expand(16), expected)
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", EVERY)
 def test_first_and_second_derivative(text, backward):
     loss = noiseproof.parse(text, reduction="none")
-    logits = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    target = torch.tensor([0, 1, 2, 1])
+    logits = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 2])
     assert gradcheck(lambda z: loss(z, target), logits, check_forward_ad=True)
     assert gradgradcheck(lambda z: loss(z, target), logits)
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_derivatives_at_probabilities(text):
     loss = noiseproof.parse(text, weight=torch.tensor([0.5, 1.0, 2.0]), label_smoothing=0.1)
-    logits = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    target = torch.rand(4, 3, dtype=torch.float64).softmax(1).requires_grad_()
+    logits = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    target = torch.rand(2, 3, dtype=torch.float64).softmax(1).requires_grad_()
     assert gradcheck(loss, (logits, target))
     assert gradgradcheck(loss, (logits, target))
 
@@ -74,7 +74,7 @@ def test_classes_can_be_permuted_and_logits_shifted(text):
     torch.testing.assert_close(loss(logits + shift, target), expected)
 
 
-@pytest.mark.parametrize("text", SUBJECTS)
+@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
 def test_float32_is_as_exact_as_torch(text, backward, device):
     """Against float64: no further off than a few units in the last place of what is added up."""
     loss = noiseproof.parse(text, reduction="none")
@@ -82,9 +82,10 @@ def test_float32_is_as_exact_as_torch(text, backward, device):
     target = torch.randint(100, (64,), device=device)
     single, double = logits.clone().requires_grad_(), logits.double().requires_grad_()
     ours, exact = loss(single, target), loss(double, target)
-    torch.testing.assert_close(ours.double(), exact, rtol=2e-5, atol=2e-6)
+    size = max(1.0, exact.abs().max().item())
+    torch.testing.assert_close(ours.double(), exact, rtol=2e-5, atol=2e-6 * size)
     ours.sum().backward()
     exact.sum().backward()
     assert single.grad is not None
     assert double.grad is not None
-    torch.testing.assert_close(single.grad.double(), double.grad, rtol=2e-4, atol=1e-6)
+    torch.testing.assert_close(single.grad.double(), double.grad, rtol=2e-4, atol=1e-6 * size)

@@ -5,8 +5,7 @@ The names here are the public ones; the files beside this one are private.
 
 from ._expression import Expression, Kind
 from ._hyper import Hyper, hyper
-from ._module import Loss, NormalizedLoss, SeparableLoss
-from ._normalize import from_function, normalize, register
+from ._module import Loss, MatrixLoss, NegativeLoss, NormalizedLoss, SeparableLoss, SymmetrizedLoss
 from ._paper import (
     CrossEntropy,
     FocalLoss,
@@ -22,32 +21,82 @@ from ._paper import (
 )
 from ._parse import parse
 from ._registry import Entry, class_sum_range, registry, terms
+from ._successors import (
+    AsymmetricExponential,
+    AsymmetricGeneralizedCrossEntropy,
+    AsymmetricMeanSquaredError,
+    AsymmetricUnhinged,
+    BiTempered,
+    JensenShannon,
+    LabelDistributionallyRobust,
+    NormalizedNegativeCrossEntropy,
+    NormalizedNegativeFocalLoss,
+    PartiallyHuberisedCrossEntropy,
+    TaylorCrossEntropy,
+    TruncatedGeneralizedCrossEntropy,
+    Unhinged,
+)
+from ._wrappers import (
+    backward_correction,
+    bootstrap,
+    epsilon_softmax,
+    forward_correction,
+    from_function,
+    logit_clip,
+    negative,
+    normalize,
+    register,
+    symmetrize,
+)
 
 __all__ = [
+    "AsymmetricExponential",
+    "AsymmetricGeneralizedCrossEntropy",
+    "AsymmetricMeanSquaredError",
+    "AsymmetricUnhinged",
+    "BiTempered",
     "CrossEntropy",
     "Entry",
     "Expression",
     "FocalLoss",
     "GeneralizedCrossEntropy",
     "Hyper",
+    "JensenShannon",
     "Kind",
+    "LabelDistributionallyRobust",
     "Loss",
+    "MatrixLoss",
     "MeanAbsoluteError",
+    "NegativeLoss",
     "NormalizedCrossEntropy",
     "NormalizedFocalLoss",
     "NormalizedGeneralizedCrossEntropy",
     "NormalizedLoss",
     "NormalizedMeanAbsoluteError",
+    "NormalizedNegativeCrossEntropy",
+    "NormalizedNegativeFocalLoss",
     "NormalizedReverseCrossEntropy",
+    "PartiallyHuberisedCrossEntropy",
     "ReverseCrossEntropy",
     "SeparableLoss",
     "SymmetricCrossEntropy",
+    "SymmetrizedLoss",
+    "TaylorCrossEntropy",
+    "TruncatedGeneralizedCrossEntropy",
+    "Unhinged",
+    "backward_correction",
+    "bootstrap",
     "class_sum_range",
+    "epsilon_softmax",
+    "forward_correction",
     "from_function",
     "hyper",
+    "logit_clip",
+    "negative",
     "normalize",
     "parse",
     "register",
     "registry",
+    "symmetrize",
     "terms",
 ]

@@ -16,14 +16,14 @@ import abc
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, expm1
 
-from ._prediction import Prediction, compute_dtype, extremes
+from ._prediction import Prediction
 
 Kind = Literal["active", "passive", "undetermined"]
 V = TypeVar("V")
@@ -79,42 +79,54 @@ class Atom(Expression):
     loss: Any  # a subclass of SeparableLoss, which declares the parts
     hyper: tuple[tuple[str, float], ...] = ()
 
-    def _part(self, function: Callable[..., V], *log_p: Tensor) -> V:
-        return function(*log_p, **dict(self.hyper))
+    def _part(self, function: Callable[..., V], num_classes: int, *log_p: Tensor) -> V:
+        hyper = dict(self.hyper)
+        if self.loss.takes_num_classes:
+            hyper["K"] = num_classes
+        return function(*log_p, **hyper)
 
-    def _own(self, log_p: Tensor) -> Iterator[Tensor]:
+    def own(self, p: Prediction, log_p: Tensor) -> list[Tensor]:
         """The parts that depend on the label's own probability alone, elementwise."""
+        parts = []
         if self.loss.logarithm is not None:
-            yield log_p * -self._part(self.loss.logarithm)
+            parts.append(log_p * -self._part(self.loss.logarithm, p.num_classes))
         if self.loss.complement is not None:
-            yield expm1(log_p) * -self._part(self.loss.complement)
+            parts.append(expm1(log_p) * -self._part(self.loss.complement, p.num_classes))
         if self.loss.target is not None:
-            yield self._part(self.loss.target, log_p)
+            parts.append(self._part(self.loss.target, p.num_classes, log_p))
+        return parts
 
     def at_label(self, p: Prediction) -> Tensor:
-        parts = list(self._own(p.label_log_p))
+        parts = self.own(p, p.label_log_p)
         if self.loss.other is not None:
-            parts.append(p.sum_of_others(self._part(self.loss.other, p.log_p)))
-        return _add(parts)
+            parts.append(p.sum_of_others(self._part(self.loss.other, p.num_classes, p.log_p)))
+        return add_up(parts)
 
     def per_class(self, p: Prediction) -> Tensor:
-        parts = list(self._own(p.log_p))
+        parts = self.own(p, p.log_p)
         if self.loss.other is not None:
-            other = self._part(self.loss.other, p.log_p)
+            other = self._part(self.loss.other, p.num_classes, p.log_p)
             parts.append(other.sum(1, keepdim=True) - other)
-        return _add(parts)
+        return add_up(parts)
 
     def class_sum(self, p: Prediction) -> Tensor | float:
+        num_classes = p.num_classes
         parts: list[Tensor | float] = []
         if self.loss.logarithm is not None:
-            parts.append(p.sum_log_p * -self._part(self.loss.logarithm))
+            parts.append(p.sum_log_p * -self._part(self.loss.logarithm, num_classes))
         if self.loss.complement is not None:
-            parts.append(self._part(self.loss.complement) * (p.num_classes - 1))
+            parts.append(self._part(self.loss.complement, num_classes) * (num_classes - 1))
         if self.loss.target is not None:
-            parts.append(self._part(self.loss.target, p.log_p).sum(1))
+            parts.append(self._part(self.loss.target, num_classes, p.log_p).sum(1))
         if self.loss.other is not None:
-            parts.append(self._part(self.loss.other, p.log_p).sum(1) * (p.num_classes - 1))
-        return _add(parts)
+            other = self._part(self.loss.other, num_classes, p.log_p)
+            parts.append(other.sum(1) * (num_classes - 1))
+        return add_up(parts)
+
+    def summand(self, p: Tensor, q: Tensor, num_classes: int) -> Tensor:
+        """The term of one class as the paper writes it, at its probability and one-hot label."""
+        term: Tensor = self._part(functools.partial(self.loss.summand, p, q), num_classes)
+        return term
 
     @property
     def label_from_rows(self) -> bool:
@@ -129,62 +141,41 @@ class Atom(Expression):
         return _kind_of_summand(self)
 
     def __str__(self) -> str:
-        declared = self.loss.declared_hyper
-        given = [f"{n}={number(v)}" for n, v in self.hyper if v != declared[n].default]
-        return f"{self.loss.name}({', '.join(given)})" if given else str(self.loss.name)
+        return with_hyper(self.loss, self.hyper)
+
+
+@dataclass(frozen=True)
+class MatrixAtom(Expression):
+    """One declared loss that is no sum over classes, and gives its matrix alone."""
+
+    loss: Any  # a subclass of MatrixLoss
+    hyper: tuple[tuple[str, float], ...] = ()
+
+    def per_class(self, p: Prediction) -> Tensor:
+        matrix: Tensor = self.loss.matrix(p.computed_logits, **dict(self.hyper))
+        return matrix
+
+    @property
+    def kind(self) -> Kind:
+        return "undetermined"
+
+    def __str__(self) -> str:
+        return with_hyper(self.loss, self.hyper)
+
+
+def with_hyper(loss: Any, hyper: tuple[tuple[str, float], ...]) -> str:
+    """``fl(gamma=2)``: the name of a declaration, and its hyper-parameters that are no defaults."""
+    declared = loss.declared_hyper
+    given = [f"{n}={number(v)}" for n, v in hyper if v != declared[n].default]
+    return f"{loss.name}({', '.join(given)})" if given else str(loss.name)
 
 
 @functools.cache
 def _kind_of_summand(atom: Atom) -> Kind:
     """Active if the summand of the paper vanishes for every class other than the label."""
     p = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
-    elsewhere = atom.loss.summand(p, torch.zeros_like(p), **dict(atom.hyper))
+    elsewhere = atom.summand(p, torch.zeros_like(p), 10)
     return "passive" if bool((elsewhere != 0).any()) else "active"
-
-
-@dataclass(frozen=True)
-class Normalized(Expression):
-    """L(f(x), y) / sum over j of L(f(x), j), for a loss that is not negative."""
-
-    inner: Expression
-
-    def at_label(self, p: Prediction) -> Tensor:
-        if self.inner.label_from_rows:
-            return self.inner.at_label(p) / self.inner.class_sum(p)
-        return p.pick(self.per_class(p))
-
-    def per_class(self, p: Prediction) -> Tensor:
-        matrix = self.inner.per_class(p)
-        if self.inner.sum_from_rows:
-            total = self.inner.class_sum(p)
-            return matrix / (total.unsqueeze(1) if isinstance(total, Tensor) else total)
-        if self.inner.functions():
-            check_can_normalize(matrix, self.inner)
-        return matrix / matrix.sum(1, keepdim=True)
-
-    def class_sum(self, p: Prediction) -> Tensor | float:
-        return 1.0
-
-    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
-        return self.inner.functions()
-
-    @property
-    def kind(self) -> Kind:
-        return self.inner.kind
-
-    @property
-    def label_from_rows(self) -> bool:
-        return self.inner.label_from_rows and self.inner.sum_from_rows
-
-    @property
-    def sum_from_rows(self) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        if isinstance(self.inner, Atom) and self.inner.loss.normalized is not None:
-            declared = self.inner.loss
-            return str(self.inner).replace(declared.name, declared.normalized.name, 1)
-        return f"normalize({self.inner})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,13 +185,13 @@ class Sum(Expression):
     terms: tuple[tuple[float, Expression], ...]
 
     def at_label(self, p: Prediction) -> Tensor:
-        return _add([_scaled(factor, term.at_label(p)) for factor, term in self.terms])
+        return add_up([_scaled(factor, term.at_label(p)) for factor, term in self.terms])
 
     def per_class(self, p: Prediction) -> Tensor:
-        return _add([_scaled(factor, term.per_class(p)) for factor, term in self.terms])
+        return add_up([_scaled(factor, term.per_class(p)) for factor, term in self.terms])
 
     def class_sum(self, p: Prediction) -> Tensor | float:
-        return _add([_scaled(factor, term.class_sum(p)) for factor, term in self.terms])
+        return add_up([_scaled(factor, term.class_sum(p)) for factor, term in self.terms])
 
     def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
         return tuple(f for _, term in self.terms for f in term.functions())
@@ -242,7 +233,7 @@ def _scaled(factor: float, value: V) -> V:
     return value if factor == 1 else operator.mul(factor, value)  # an operator less in most sums
 
 
-def _add(values: Sequence[V]) -> V:
+def add_up(values: Sequence[V]) -> V:
     return functools.reduce(operator.add, values)
 
 
@@ -269,7 +260,7 @@ class Custom(Expression):
     name: str
 
     def per_class(self, p: Prediction) -> Tensor:
-        rows = p.logits.to(compute_dtype(p.logits)).movedim(1, -1)
+        rows = p.computed_logits.movedim(1, -1)
         flat = rows.reshape(-1, p.num_classes)
         matrix = self.function(flat)
         if not isinstance(matrix, Tensor) or matrix.shape != flat.shape:
@@ -292,24 +283,6 @@ class Custom(Expression):
 
     def __str__(self) -> str:
         return self.name
-
-
-def check_can_normalize(matrix: Tensor, name: object) -> None:
-    """Refuse a matrix of losses that division by its row sums would not make robust."""
-    seen = extremes(matrix)
-    if seen is None:
-        return
-    least, greatest = seen
-    if least < -1e-6 * max(1.0, -least, greatest):  # more than rounding
-        raise ValueError(
-            f"{name} cannot be normalized: it can be negative (seen: {least:.4g}), so its share of "
-            f"the sum over classes is no loss; add a constant that keeps it above 0"
-        )
-    if not bool((matrix.detach() != 0).any(1).all()):
-        raise ValueError(
-            f"{name} cannot be normalized: its sum over classes can be 0 (all {matrix.shape[1]} "
-            f"classes had loss 0 for one sample); add a small constant to the loss"
-        )
 
 
 def number(value: float) -> str:

@@ -6,7 +6,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -23,7 +23,8 @@ class Hyper:
     at_least: float = -math.inf
     below: float = math.inf
     at_most: float = math.inf
-    name: str = field(default="", init=False)
+    integer: bool = False
+    name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
@@ -56,6 +57,8 @@ class Hyper:
         inside = self.above < number < self.below and self.at_least <= number <= self.at_most
         if not (inside and math.isfinite(number)):
             raise ValueError(f"{loss}: {self.name} = {number:g} is out of range, {self.range}")
+        if self.integer and number != int(number):
+            raise ValueError(f"{loss}: {self.name} = {number:g} must be a whole number")
         return number
 
 
@@ -66,9 +69,10 @@ def hyper(
     at_least: float = -math.inf,
     below: float = math.inf,
     at_most: float = math.inf,
+    integer: bool = False,
 ) -> Any:  # Any: a type checker then takes the annotation beside it, ``gamma: float``
     """Declare a hyper-parameter with its default and the bounds of its range."""
-    return Hyper(default, above, at_least, below, at_most)
+    return Hyper(default, above, at_least, below, at_most, integer)
 
 
 def check_all(

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from ._conventions import Reduction, as_batch, check_keywords, evaluate
-from ._expression import Atom, Expression, Kind, Normalized, combine, number
+from ._expression import Atom, Expression, Kind, MatrixAtom, combine, number
+from ._forms import Form, Negative, Normalized, Symmetrized
 from ._hyper import Hyper, check_all, hyper
 from ._prediction import Prediction
 
@@ -117,10 +118,10 @@ class Loss(nn.Module):
     def of(expression: Expression, **keywords: Any) -> Loss:
         """The module of an expression, of the declared class where one has that name."""
         cls = Loss
-        if isinstance(expression, Atom):
+        if isinstance(expression, Atom | MatrixAtom):
             cls = expression.loss
-        elif isinstance(expression, Normalized) and isinstance(expression.inner, Atom):
-            cls = expression.inner.loss.normalized or Loss
+        elif isinstance(expression, Form):
+            cls = expression.named or Loss
         module = cls.__new__(cls)
         Loss.__init__(module, expression, **keywords)
         return module
@@ -229,9 +230,9 @@ class _Declared(Loss):
     @property
     def hyperparameters(self) -> dict[str, float]:
         """The hyper-parameters of this loss by name, defaults filled in."""
-        inner = self.expression
-        atom = inner.inner if isinstance(inner, Normalized) else inner
-        assert isinstance(atom, Atom)
+        atom = self.expression
+        atom = atom.inner if isinstance(atom, Form) else atom
+        assert isinstance(atom, Atom | MatrixAtom)
         return dict(atom.hyper)
 
     def _repr_arguments(self) -> list[str]:
@@ -260,7 +261,8 @@ class SeparableLoss(_Conventions):
       is what the tests hold the rest against, and what says whether the loss is active.
     - those of the four parts that there are: ``logarithm()`` and ``complement()`` give numbers,
       ``target(log_p)`` and ``other(log_p)`` functions of log p, in which nothing under- or
-      overflows. They use bare names such as ``exp`` and ``where``, so that the same source can be
+      overflows. A loss that depends on the number of classes names a ``K`` in all of them.
+      They use bare names such as ``exp`` and ``where``, so that the same source can be
       bound to another array library.
     """
 
@@ -269,7 +271,14 @@ class SeparableLoss(_Conventions):
     complement: ClassVar[Callable[..., float] | None] = None
     target: ClassVar[Callable[..., Tensor] | None] = None
     other: ClassVar[Callable[..., Tensor] | None] = None
-    normalized: ClassVar[type[NormalizedLoss] | None] = None
+    takes_num_classes: ClassVar[bool] = False  # computed: whether its functions name a K
+    forms: ClassVar[dict[type[Form], type[FormLoss]]] = {}  # its forms that have names
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        cls.forms = {}
+        if "summand" in vars(cls):
+            cls.takes_num_classes = "K" in inspect.signature(cls.summand).parameters
 
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
@@ -278,23 +287,55 @@ class SeparableLoss(_Conventions):
         return Atom(cls, check_all(cls.declared_hyper, hyper, cls.name))
 
 
-class NormalizedLoss(_Conventions):
-    """The base of a name for ``normalize(another)``: declare it with ``of=Another``."""
+class MatrixLoss(_Conventions):
+    """The base of a declaration: a loss that is no sum over classes.
 
+    It gives ``matrix(logits)``, logits [N, K, ...] to L(f, j), [N, K, ...], as a static method that
+    takes the hyper-parameters by keyword. Whether it is active or passive is not determined.
+    """
+
+    matrix: ClassVar[Callable[..., Tensor]]
+
+    @classmethod
+    def expression_of(cls, **hyper: Any) -> Expression:
+        return MatrixAtom(cls, check_all(cls.declared_hyper, hyper, cls.name))
+
+
+class FormLoss(_Conventions):
+    """The base of a name for a form of a declared loss, given as ``of=Another``."""
+
+    form: ClassVar[type[Form]]
     inner: ClassVar[type[SeparableLoss]]
 
     def __init_subclass__(cls, *, of: type[SeparableLoss] | None = None, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if of is not None:
             cls.inner = of
-            of.normalized = cls
+            of.forms[cls.form] = cls
 
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
-        return Normalized(cls.inner.expression_of(**hyper))
+        return cls.form(cls.inner.expression_of(**hyper))
 
 
-Named = type[SeparableLoss] | type[NormalizedLoss]
+class NormalizedLoss(FormLoss):
+    """The base of a name for ``normalize(another)``."""
+
+    form = Normalized
+
+
+class SymmetrizedLoss(FormLoss):
+    """The base of a name for ``symmetrize(another)``."""
+
+    form = Symmetrized
+
+
+class NegativeLoss(FormLoss):
+    """The base of a name for ``negative(another)``."""
+
+    form = Negative
+
+
 _names: dict[str, Any] = {}  # the text face: a declared class, or a function of the user's
 
 

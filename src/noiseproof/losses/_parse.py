@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from ._expression import Custom, Expression, combine
-from ._hyper import nearest
+from ._forms import FORMS, Form
+from ._hyper import check_all, nearest
 from ._module import Loss, _names
-from ._normalize import normalize_expression
 
 LONGEST = 1000  # characters; far more than a loss needs, far less than tires Python's own parser
-
-WRAPPERS: dict[str, Callable[[Expression], Expression]] = {"normalize": normalize_expression}
-"""What takes a loss and gives a loss, by its name in the text."""
 
 
 def parse(text: str, **keywords: Any) -> Loss:
@@ -101,28 +97,31 @@ class _Reader:
         return combine((1.0, a), (sign, b))
 
     def call(self, name: str, args: list[ast.expr], given: list[ast.keyword]) -> Expression:
-        wrapper = WRAPPERS.get(name.lower())
-        if wrapper is not None:
-            inner = self.read(args[0]) if len(args) == 1 and not given else None
+        form = FORMS.get(name.lower())
+        if form is not None:
+            inner = self.read(args[0]) if len(args) == 1 else None
             if not isinstance(inner, Expression):
-                raise self.error(_takes_one(name))
-            return wrapper(inner)
+                raise self.error(_takes_one(form))
+            return form.make(inner, **dict(check_all(form.hyper, self.numbers(name, given), name)))
         if args and name.lower() in _names:
             raise self.error(f"hyper-parameters go by name, as in fl(gamma=2), not {name}(2)")
+        return self.named(name, self.numbers(name, given))
+
+    def numbers(self, name: str, given: list[ast.keyword]) -> dict[Any, float]:
         values = {}
         for keyword in given:
             value = None if keyword.arg is None else self.read(keyword.value)
             if not isinstance(value, float):
                 raise self.error(f"the hyper-parameters of {name} are numbers, as in fl(gamma=2)")
             values[keyword.arg] = value
-        return self.named(name, values)
+        return values
 
     def named(self, name: str, hyper: dict[Any, float]) -> Expression:
         meaning = _names.get(name.lower())
-        if name.lower() in WRAPPERS:
-            raise self.error(_takes_one(name))
+        if name.lower() in FORMS:
+            raise self.error(_takes_one(FORMS[name.lower()]))
         if meaning is None:
-            known = [*_names, *WRAPPERS]
+            known = [*_names, *FORMS]
             hint = nearest(name.lower(), known)
             raise self.error(f"unknown loss {name!r}{hint}; the known ones are {', '.join(known)}")
         if not isinstance(meaning, type):
@@ -137,5 +136,6 @@ class _Reader:
         return ValueError(place + reason)
 
 
-def _takes_one(wrapper: str) -> str:
-    return f"{wrapper} takes one loss, as in {wrapper}(fl(gamma=2))"
+def _takes_one(form: type[Form]) -> str:
+    hyper = "".join(f", {h.name}={h.default:g}" for h in form.hyper.values())
+    return f"{form.word} takes one loss, as in {form.word}(fl(gamma=2){hyper})"

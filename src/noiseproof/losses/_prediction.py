@@ -36,9 +36,21 @@ class Prediction:
             rows = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
             self._label_log_p, self._sum_log_p = rows
 
+    @staticmethod
+    def of_log_p(log_p: Tensor, label: Tensor | None = None) -> Prediction:
+        """A prediction given by its log-probabilities, which are taken as they are."""
+        prediction = Prediction(log_p, label)
+        prediction._log_p = log_p
+        return prediction
+
     @property
     def num_classes(self) -> int:
         return self.logits.shape[1]
+
+    @property
+    def computed_logits(self) -> Tensor:
+        """The logits in the precision of the computation."""
+        return self.logits.to(compute_dtype(self.logits))
 
     @property
     def log_p(self) -> Tensor:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._expression import Kind, Sum
+from ._forms import probes
 from ._hyper import Hyper
 from ._module import Loss, _names
-from ._normalize import from_function, probes
+from ._wrappers import from_function
 
 
 @dataclass(frozen=True)

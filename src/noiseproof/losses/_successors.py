@@ -1,0 +1,421 @@
+"""The losses that came after the paper, or that it leaves out, in the same declaration.
+
+p_y is the probability that the network gives to the label y, K the number of classes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, exp, expm1, log, log1p, where
+
+from ._hyper import hyper
+from ._module import MatrixLoss, NegativeLoss, SeparableLoss, SymmetrizedLoss
+from ._paper import CrossEntropy, FocalLoss
+
+_ZHOU = "Zhou et al., Asymmetric Loss Functions for Learning with Noisy Labels, ICML 2021"
+_YE = "Ye et al., Active Negative Loss Functions for Learning with Noisy Labels, NeurIPS 2023"
+
+
+class NormalizedNegativeCrossEntropy(
+    NegativeLoss,
+    of=CrossEntropy,
+    name="nnce",
+    formula="1 - (A + log p_y) / sum_k (A + log p_k), A = -log 1e-7",
+    reference=_YE,
+):
+    r"""Normalized negative cross entropy: the passive half of the active negative loss ANL-CE.
+
+    .. math:: L = 1 - (A + \log p_y) \,/ \sum_k (A + \log p_k), \quad A = -\log 10^{-7}
+
+    Probabilities are taken to be at least 1e-7; its sum over labels is K - 1.
+
+    >>> import torch
+    >>> NormalizedNegativeCrossEntropy()(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.7500)
+    """
+
+
+class NormalizedNegativeFocalLoss(
+    NegativeLoss,
+    of=FocalLoss,
+    name="nnfl",
+    formula="1 - (A - FL(p_y)) / sum_k (A - FL(p_k)), A = FL(1e-7)",
+    reference=_YE,
+):
+    r"""Normalized negative focal loss: the passive half of the active negative loss ANL-FL.
+
+    .. math:: L = 1 - (A - FL(p_y)) \,/ \sum_k (A - FL(p_k)), \quad A = FL(10^{-7})
+
+    >>> import torch
+    >>> NormalizedNegativeFocalLoss()(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.7500)
+    """
+
+    gamma: float = FocalLoss.gamma
+
+
+class Unhinged(
+    SymmetrizedLoss,
+    of=CrossEntropy,
+    name="unhinged",
+    formula="-log p_y + mean_k log p_k = mean_k z_k - z_y",
+    reference=(
+        "van Rooyen et al., Learning with Symmetric Label Noise: The Importance of Being Unhinged, "
+        "NeurIPS 2015"
+    ),
+):
+    r"""The unhinged loss on logits z, which is cross entropy less its mean over classes.
+
+    .. math:: L = \tfrac{1}{K} \sum_k z_k - z_y
+
+    It sums to 0 over labels, and has no lower bound: give it clipped logits or weight decay.
+
+    >>> import torch
+    >>> Unhinged()(torch.tensor([[3.0, 0.0, 0.0]]), torch.tensor([0]))
+    tensor(-2.)
+    """
+
+
+class AsymmetricGeneralizedCrossEntropy(
+    SeparableLoss,
+    name="agce",
+    formula="((a + 1)^q - (a + p_y)^q) / q",
+    reference=_ZHOU,
+):
+    r"""Asymmetric generalized cross entropy.
+
+    .. math:: L = \left((a + 1)^q - (a + p_y)^q\right) / q
+
+    >>> import torch
+    >>> AsymmetricGeneralizedCrossEntropy(a=0.6, q=0.6)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.6978)
+    """
+
+    a: float = hyper(default=0.6, above=0)
+    q: float = hyper(default=0.6, above=0)
+
+    @staticmethod
+    def summand(p: Tensor, e: Tensor, *, a: float, q: float) -> Tensor:
+        term: Tensor = e * ((a + 1) ** q - (a + p) ** q) / q
+        return term
+
+    @staticmethod
+    def target(log_p: Tensor, *, a: float, q: float) -> Tensor:
+        # (a + p)^q as (a + 1)^q (1 - (1 - p) / (a + 1))^q: no digits cancel as p goes to 1
+        return expm1(q * log1p(expm1(log_p) / (a + 1))) * (-math.pow(a + 1, q) / q)
+
+
+class AsymmetricUnhinged(
+    SeparableLoss,
+    name="aul",
+    formula="((a - p_y)^q - (a - 1)^q) / q",
+    reference=_ZHOU,
+):
+    r"""Asymmetric unhinged loss.
+
+    .. math:: L = \left((a - p_y)^q - (a - 1)^q\right) / q
+
+    At q = 1 it is half of MAE, for any a.
+
+    >>> import torch
+    >>> AsymmetricUnhinged(a=5.5, q=3)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(17.8594)
+    """
+
+    a: float = hyper(default=5.5, above=1)
+    q: float = hyper(default=3.0, above=0)
+
+    @staticmethod
+    def summand(p: Tensor, e: Tensor, *, a: float, q: float) -> Tensor:
+        term: Tensor = e * ((a - p) ** q - (a - 1) ** q) / q
+        return term
+
+    @staticmethod
+    def target(log_p: Tensor, *, a: float, q: float) -> Tensor:
+        return expm1(q * log1p(expm1(log_p) / (1 - a))) * (math.pow(a - 1, q) / q)
+
+
+class AsymmetricExponential(
+    SeparableLoss,
+    name="ael",
+    formula="exp(-p_y / a)",
+    reference=_ZHOU,
+):
+    r"""Asymmetric exponential loss.
+
+    .. math:: L = e^{-p_y / a}
+
+    >>> import torch
+    >>> AsymmetricExponential(a=2.5)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.9048)
+    """
+
+    a: float = hyper(default=2.5, above=0)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, a: float) -> Tensor:
+        return q * exp(-p / a)
+
+    @staticmethod
+    def target(log_p: Tensor, *, a: float) -> Tensor:
+        return exp(exp(log_p) * (-1 / a))
+
+
+class AsymmetricMeanSquaredError(
+    SeparableLoss,
+    name="amse",
+    formula="||a e_y - p||^2 / K = (a^2 - 2 a p_y + ||p||^2) / K",
+    reference=("Wang et al., Joint Asymmetric Loss for Learning with Noisy Labels, ICCV 2025"),
+):
+    r"""Asymmetric mean squared error: the distance to the label drawn out to length a.
+
+    .. math:: L = \tfrac{1}{K} \lVert a e_y - p \rVert^2
+
+    The passive half of the joint asymmetric losses JAL-CE and JAL-FL.
+
+    >>> import torch
+    >>> AsymmetricMeanSquaredError(a=30)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(221.3125)
+    """
+
+    a: float = hyper(default=30.0, above=0)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, a: float, K: int) -> Tensor:
+        return (a * q - p) ** 2 / K
+
+    @staticmethod
+    def target(log_p: Tensor, *, a: float, K: int) -> Tensor:
+        return (exp(log_p) - a) ** 2 * (1 / K)
+
+    @staticmethod
+    def other(log_p: Tensor, *, a: float, K: int) -> Tensor:
+        return exp(2 * log_p) * (1 / K)
+
+
+class JensenShannon(
+    SeparableLoss,
+    name="js",
+    formula="(H(m) - (1 - pi) H(p)) / (-(1 - pi) log(1 - pi)), m = pi e_y + (1 - pi) p",
+    reference=(
+        "Englesson and Azizpour, Generalized Jensen-Shannon Divergence Loss for Learning with "
+        "Noisy Labels, NeurIPS 2021"
+    ),
+):
+    r"""Jensen-Shannon divergence to the label: between cross entropy and MAE.
+
+    .. math:: L = \frac{H(m) - (1 - \pi) H(p)}{-(1 - \pi) \log(1 - \pi)},
+        \quad m = \pi e_y + (1 - \pi) p
+
+    As pi goes to 0 it is cross entropy, as pi goes to 1 half of MAE.
+
+    >>> import torch
+    >>> JensenShannon(pi=0.5)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.0976)
+    """
+
+    pi: float = hyper(default=0.5, above=0, below=1)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, pi: float) -> Tensor:
+        m = pi * q + (1 - pi) * p
+        return (m * log(m) - (1 - pi) * p * log(p)) / ((1 - pi) * log1p(_number(-pi, p)))
+
+    @staticmethod
+    def complement(*, pi: float) -> float:
+        return 1.0  # of every other class stays p_k times what the divisor divides by
+
+    @staticmethod
+    def target(log_p: Tensor, *, pi: float) -> Tensor:
+        log_m = log1p((1 - pi) * expm1(log_p))
+        own = exp(log_m) * log_m - (1 - pi) * exp(log_p) * log_p
+        return own * (1 / ((1 - pi) * math.log1p(-pi)))
+
+
+def _number(value: float, like: Tensor) -> Tensor:
+    """A number in the arithmetic of ``like``."""
+    return 0 * like + value
+
+
+class TaylorCrossEntropy(
+    SeparableLoss,
+    name="taylor",
+    formula="sum_{i <= t} (1 - p_y)^i / i",
+    reference=("Feng et al., Can Cross Entropy Loss Be Robust to Label Noise?, IJCAI 2020"),
+):
+    r"""The first t terms of the Taylor series of cross entropy around p_y = 1.
+
+    .. math:: L = \sum_{i=1}^{t} (1 - p_y)^i / i
+
+    At t = 1 it is half of MAE, as t grows it becomes cross entropy.
+
+    >>> import torch
+    >>> TaylorCrossEntropy(t=2)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.0312)
+    """
+
+    t: float = hyper(default=2.0, at_least=1, integer=True)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, t: float) -> Tensor:
+        return sum((q * (1 - p) ** i / i for i in range(1, int(t) + 1)), 0 * p)
+
+    @staticmethod
+    def target(log_p: Tensor, *, t: float) -> Tensor:
+        rest = -expm1(log_p)
+        value = rest / t
+        for i in range(int(t) - 1, 0, -1):  # Horner
+            value = rest * (value + 1 / i)
+        return value
+
+
+class PartiallyHuberisedCrossEntropy(
+    SeparableLoss,
+    name="phuber",
+    formula="-log p_y where p_y > 1 / tau, else -tau p_y + log tau + 1",
+    reference=("Menon et al., Can Gradient Clipping Mitigate Label Noise?, ICLR 2020"),
+):
+    r"""Partially Huberised cross entropy: a straight line below p_y = 1 / tau.
+
+    .. math:: L = -\log p_y \text{ if } p_y > 1 / \tau, \text{ else } -\tau p_y + \log \tau + 1
+
+    >>> import torch
+    >>> PartiallyHuberisedCrossEntropy(tau=10)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.3863)
+    """
+
+    tau: float = hyper(default=10.0, above=1)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, tau: float) -> Tensor:
+        line = -tau * p + log(_number(tau, p)) + 1
+        return q * where(p > 1 / tau, -log(p), line)
+
+    @staticmethod
+    def target(log_p: Tensor, *, tau: float) -> Tensor:
+        line = exp(log_p) * -tau + (math.log(tau) + 1)
+        return where(log_p > -math.log(tau), -log_p, line)
+
+
+class TruncatedGeneralizedCrossEntropy(
+    SeparableLoss,
+    name="tgce",
+    formula="(1 - max(p_y, k)^rho) / rho",
+    reference=(
+        "Zhang and Sabuncu, Generalized Cross Entropy Loss for Training Deep Neural Networks "
+        "with Noisy Labels, NeurIPS 2018"
+    ),
+):
+    r"""Truncated generalized cross entropy: constant, and so without gradient, below p_y = k.
+
+    .. math:: L = (1 - \max(p_y, k)^\rho) / \rho
+
+    Start training with ``gce``, or nothing is above k.
+
+    >>> import torch
+    >>> TruncatedGeneralizedCrossEntropy(k=0.5)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.5492)
+    """
+
+    rho: float = hyper(default=0.7, above=0, at_most=1)
+    k: float = hyper(default=0.5, above=0, below=1)
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor, *, rho: float, k: float) -> Tensor:
+        return q * (1 - where(p > k, p, _number(k, p)) ** rho) / rho
+
+    @staticmethod
+    def target(log_p: Tensor, *, rho: float, k: float) -> Tensor:
+        return expm1(rho * log_p.clamp(min=math.log(k))) * (-1 / rho)
+
+
+class LabelDistributionallyRobust(
+    MatrixLoss,
+    name="ldr",
+    formula="lam log mean_k exp((z_k - z_y + c [k != y]) / lam)",
+    reference=(
+        "Zhu et al., Label Distributionally Robust Losses for Multi-class Classification, ICML 2023"
+    ),
+):
+    r"""LDR-KL on logits z: between cross entropy with a margin and the worst class.
+
+    .. math:: L = \lambda \log \tfrac{1}{K} \sum_k e^{(z_k - z_y + c [k \ne y]) / \lambda}
+
+    Published on logits passed through softplus and divided by their mean: ``softplus(ldr)``.
+
+    >>> import torch
+    >>> LabelDistributionallyRobust(lam=1, c=0)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(0.)
+    """
+
+    lam: float = hyper(default=1.0, above=0)
+    c: float = hyper(default=0.1, at_least=0)
+
+    @staticmethod
+    def matrix(logits: Tensor, *, lam: float, c: float) -> Tensor:
+        # With small logits / lam the mean of exp is near 1: expm1 and log1p keep its digits.
+        d = (logits - logits.amax(1, keepdim=True)) / lam
+        log_mean = log1p(expm1(d).mean(1, keepdim=True))
+        # All classes get the margin, and the label gives back its share p_y of it.
+        p = exp(d - log_mean) / logits.shape[1]
+        return lam * (log_mean - d + log1p(p * math.expm1(-c / lam))) + c
+
+
+class BiTempered(
+    MatrixLoss,
+    name="bitempered",
+    formula="-log_t1 p_y - (1 - sum_k p_k^(2 - t1)) / (2 - t1), p the tempered softmax of t2",
+    reference=(
+        "Amid et al., Robust Bi-Tempered Logistic Loss Based on Bregman Divergences, NeurIPS 2019"
+    ),
+):
+    r"""The bi-tempered logistic loss: bounded (t1 < 1) and heavy-tailed (t2 > 1).
+
+    .. math:: L = -\log_{t_1} p_y - \frac{1 - \sum_k p_k^{2 - t_1}}{2 - t_1},
+        \quad p_k = \exp_{t_2}(z_k - \lambda), \quad \sum_k p_k = 1
+
+    where log_t x = (x^(1 - t) - 1) / (1 - t) and exp_t is its inverse.
+
+    >>> import torch
+    >>> BiTempered(t1=0.8, t2=1.2)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.0089)
+    """
+
+    t1: float = hyper(default=0.8, at_least=0, below=1)
+    t2: float = hyper(default=1.2, above=1)
+
+    @staticmethod
+    def matrix(logits: Tensor, *, t1: float, t2: float) -> Tensor:
+        p = _tempered_softmax(logits, t2)
+        powers = (p ** (2 - t1)).sum(1, keepdim=True)
+        return (1 - p ** (1 - t1)) / (1 - t1) - (1 - powers) / (2 - t1)
+
+
+NEWTON_STEPS = 8  # enough for float64 at t from 1.01 to 4, K to 10,000 and logits to 1e4
+
+
+def _tempered_softmax(logits: Tensor, t: float) -> Tensor:
+    """p_k = (1 + (t - 1) (lambda - z_k))^(1 / (1 - t)), lambda such that they add up to 1; t > 1.
+
+    Newton's steps solve sum(p)^(1 - t) = 1, whose left side rises with lambda, is concave, and a
+    straight line where all z are equal: from the left, where one class alone makes up for 1, they
+    never overshoot. The last two are left to autograd: each doubles the order to which the
+    derivative of the solution is exact.
+    """
+    z = logits - logits.amax(1, keepdim=True).detach()
+    power = 1 / (1 - t)
+
+    def newton(shift: Tensor) -> Tensor:
+        base = 1 + (t - 1) * (shift - z)
+        p = base**power
+        total, slope = p.sum(1, keepdim=True), (p / base).sum(1, keepdim=True)
+        return shift + total * (total ** (t - 1) - 1) / ((t - 1) * slope)
+
+    with torch.no_grad():
+        shift = torch.zeros_like(z[:, :1])
+        for _ in range(NEWTON_STEPS):
+            shift = newton(shift)
+    shift = newton(newton(shift))
+    return (1 + (t - 1) * (shift - z)) ** power
