@@ -2,8 +2,8 @@
 
     python docs/generate.py [--check]
 
-Rewrites docs/losses.md, and in README.md what stands between ``<!-- losses -->`` and
-``<!-- /losses -->`` and, from benchmarks/loss_cpu.csv, between ``<!-- speed -->`` and its end.
+Rewrites docs/losses.md, the table in docs/theory.md, the tables of losses and of speed in README.md
+(the latter from benchmarks/loss_cpu.csv), each between its marks, and the pictures.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import sys
 from pathlib import Path
 
 import noiseproof
+from noiseproof import pictures
 from noiseproof.losses import Entry
 
 ROOT = Path(__file__).parent.parent
 CLASSES = 10
+SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
+PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
 SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
 
 
@@ -105,6 +108,37 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
+def bounds_table() -> str:
+    lines = [
+        row(
+            "loss",
+            "kind",
+            "values",
+            "sum over labels",
+            "symmetric noise",
+            "Lemma 2",
+            "asymmetry ratio",
+        ),
+        row(*["---"] * 7),
+    ]
+    texts = [*(e.name for e in entries()), *SUMS]
+    for text in texts:
+        found = noiseproof.theory.check(noiseproof.parse(text), CLASSES)
+        rate, ratio = found.max_symmetric_rate, found.asymmetry
+        lines.append(
+            row(
+                f"`{text}`",
+                found.kind,
+                str(found.values),
+                str(found.sums),
+                "" if rate is None else f"below {rate:g}",
+                found.lemma_2.split(":")[0],
+                "" if ratio is None else f"{ratio:.4g}",
+            )
+        )
+    return "\n".join(lines)
+
+
 def between(text: str, mark: str, content: str) -> str:
     marked = f"<!-- {mark} -->\n{content}\n<!-- /{mark} -->"
     return re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: marked, text, flags=re.DOTALL)
@@ -114,7 +148,9 @@ def documents() -> dict[Path, str]:
     readme = ROOT / "README.md"
     text = between(readme.read_text(), "losses", short_table())
     text = between(text, "speed", speed_table())
-    return {readme: text, ROOT / "docs" / "losses.md": page()}
+    theory = ROOT / "docs" / "theory.md"
+    bounds = between(theory.read_text(), "bounds", bounds_table())
+    return {readme: text, ROOT / "docs" / "losses.md": page(), theory: bounds}
 
 
 def main() -> None:
@@ -126,6 +162,10 @@ def main() -> None:
     for path, text in documents().items():
         path.write_text(text)
         print(f"{path.relative_to(ROOT)} written")
+    for text in PICTURES:
+        path = ROOT / "docs" / "pictures" / f"{text.replace(' + ', '-')}.svg"
+        path.parent.mkdir(exist_ok=True)
+        pictures.draw(noiseproof.parse(text), path)
 
 
 if __name__ == "__main__":

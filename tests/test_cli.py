@@ -57,8 +57,8 @@ def test_explains_one(run):
 
 
 def test_says_when_a_loss_is_not_robust(run):
-    _, out, _ = run("losses", "ce", "--num-classes", "4")
-    assert "over all 4 classes it goes from 5.545 to" in out
+    _, out, _ = run("losses", "ce")
+    assert "over all 10 classes it goes from 23.03 to" in out
     assert "not robust by itself" in out
 
 
@@ -73,7 +73,9 @@ def test_explains_what_has_no_name(run):
     [
         (("losses", "nxe"), "noiseproof: unknown loss 'nxe' (did you mean 'nce'?)"),
         (("losses", "fl(gamma=-1)"), "noiseproof: fl: gamma = -1 is out of range"),
-        (("losses", "ce", "--num-classes", "1"), "noiseproof: "),
+        (("losses", "ce", "--check", "1"), "noiseproof: num_classes must be at least 2"),
+        (("losses", "--plot", "x.png"), "noiseproof: --plot needs a loss"),
+        (("losses", "ce", "--plot", "x.bmp"), "noiseproof: a picture is written as"),
     ],
 )
 def test_mistakes_get_one_line(run, arguments, message):
@@ -92,3 +94,27 @@ def test_version_and_help(run):
     code, out, _ = run("losses", "--help")
     assert code == 0
     assert "[LOSS]" in out
+
+
+def test_checks_one_and_all(run):
+    code, out, _ = run("losses", "nce + rce", "--check", "10")
+    assert code == 0
+    assert "37, constant" in out
+    assert "symmetric noise at rates below 0.9" in out
+    assert "Lemma 3" in out
+    code, out, _ = run("losses", "--check", "4")
+    assert code == 0
+    row = next(line for line in out.splitlines() if line.startswith("mae"))
+    assert row.split() == ["mae", "passive", "0", "to", "2", "6", "below", "0.75", "1"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
+def test_draws_a_picture(run, tmp_path, suffix):
+    path = tmp_path / f"loss.{suffix}"
+    code, out, _ = run("losses", "nce + rce", "--plot", str(path))
+    assert code == 0
+    assert "written to" in out
+    start = path.read_bytes()[:200]
+    signs = {"png": b"\x89PNG", "svg": b"<svg", "html": b"<!DOCTYPE html>"}
+    assert signs[suffix] in start
+    assert path.stat().st_size > 5000

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import functional as functional
     from . import losses as losses
+    from . import theory as theory
     from .losses import (
         AsymmetricExponential,
         AsymmetricGeneralizedCrossEntropy,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         CrossEntropy,
         FocalLoss,
         GeneralizedCrossEntropy,
+        GeneralizedJensenShannon,
         JensenShannon,
         LabelDistributionallyRobust,
         Loss,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         negative,
         normalize,
         parse,
+        recipe,
         symmetrize,
     )
 
@@ -61,6 +64,7 @@ __all__ = [
     "CrossEntropy",
     "FocalLoss",
     "GeneralizedCrossEntropy",
+    "GeneralizedJensenShannon",
     "JensenShannon",
     "LabelDistributionallyRobust",
     "Loss",
@@ -89,10 +93,12 @@ __all__ = [
     "negative",
     "normalize",
     "parse",
+    "recipe",
     "symmetrize",
+    "theory",
 ]
 
-_ROOMS = ("functional", "losses")
+_ROOMS = ("functional", "losses", "theory")
 
 
 def __getattr__(name: str) -> Any:

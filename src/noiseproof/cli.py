@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -23,21 +24,54 @@ def losses(
     ] = "",
     /,
     *,
-    num_classes: int = 10,
+    check: Annotated[int | None, tyro.conf.arg(metavar="K")] = None,
+    plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
     """List the losses, or explain one: noiseproof losses "nce + rce".
 
     Args:
         text: the loss to explain, such as "10*nce + 0.1*rce(A=-4)"; all are listed without it.
-        num_classes: the number of classes K at which the sum over classes is computed.
+        check: compute what it will stand at K classes: bounds, symmetry, the paper's lemmas.
+        plot: draw its value and its gradients into a png, svg or html file.
     """
     from rich.console import Console
 
     console = Console()
-    if text:
-        _explain(console, noiseproof.parse(text), num_classes)
-    else:
-        _list_losses(console)
+    if not text:
+        if plot is not None:
+            raise ValueError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
+        _list_losses(console) if check is None else _check_losses(console, check)
+        return
+    loss = noiseproof.parse(text)
+    if check is not None:
+        console.print(str(noiseproof.theory.check(loss, check)), highlight=False, markup=False)
+    elif plot is None:
+        _explain(console, loss, 10)
+    if plot is not None:
+        from noiseproof import pictures
+
+        pictures.draw(loss, plot)
+        console.print(f"written to {plot}", highlight=False, markup=False)
+
+
+def _check_losses(console: Console, num_classes: int) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("loss", "kind", "values", "sum over labels", "symmetric noise", "asymmetry"):
+        table.add_column(column)
+    for entry in noiseproof.losses.registry().values():
+        found = noiseproof.theory.check(entry.make(), num_classes)
+        rate = found.max_symmetric_rate
+        table.add_row(
+            entry.name,
+            found.kind,
+            str(found.values),
+            str(found.sums),
+            "" if rate is None else f"below {rate:.4g}",
+            "" if found.asymmetry is None else f"{found.asymmetry:.4g}",
+        )
+    console.print(table)
 
 
 def _list_losses(console: Console) -> None:
@@ -87,8 +121,6 @@ def _explain(console: Console, loss: noiseproof.Loss, num_classes: int) -> None:
 
 
 def _about_sum(loss: noiseproof.Loss, num_classes: int) -> str:
-    if num_classes < 2:
-        raise ValueError(f"--num-classes must be at least 2; it was {num_classes}")
     low, high = noiseproof.losses.class_sum_range(loss, num_classes)
     if high - low <= 1e-9 * max(1.0, abs(high)):
         limit = (num_classes - 1) / num_classes

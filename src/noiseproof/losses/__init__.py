@@ -20,6 +20,7 @@ from ._paper import (
     SymmetricCrossEntropy,
 )
 from ._parse import parse
+from ._recipes import Recipe, recipe
 from ._registry import Entry, class_sum_range, registry, terms
 from ._successors import (
     AsymmetricExponential,
@@ -36,6 +37,7 @@ from ._successors import (
     TruncatedGeneralizedCrossEntropy,
     Unhinged,
 )
+from ._views import GeneralizedJensenShannon
 from ._wrappers import (
     backward_correction,
     bootstrap,
@@ -60,6 +62,7 @@ __all__ = [
     "Expression",
     "FocalLoss",
     "GeneralizedCrossEntropy",
+    "GeneralizedJensenShannon",
     "Hyper",
     "JensenShannon",
     "Kind",
@@ -77,6 +80,7 @@ __all__ = [
     "NormalizedNegativeFocalLoss",
     "NormalizedReverseCrossEntropy",
     "PartiallyHuberisedCrossEntropy",
+    "Recipe",
     "ReverseCrossEntropy",
     "SeparableLoss",
     "SymmetricCrossEntropy",
@@ -95,6 +99,7 @@ __all__ = [
     "negative",
     "normalize",
     "parse",
+    "recipe",
     "register",
     "registry",
     "symmetrize",

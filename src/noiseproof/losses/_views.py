@@ -1,0 +1,74 @@
+"""A loss of two views of the same sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ._conventions import as_batch, evaluate
+from ._forms import Form
+from ._prediction import Prediction, log_softmax
+from ._successors import JensenShannon
+
+
+@dataclass(frozen=True, eq=False)
+class _Shifted(Form):
+    """The inner loss plus a number for each sample, whatever the label."""
+
+    shift: Tensor
+
+    def at_label(self, p: Prediction) -> Tensor:
+        return self.inner.at_label(p) + self.shift
+
+    def per_class(self, p: Prediction) -> Tensor:
+        return self.inner.per_class(p) + self.shift.unsqueeze(1)
+
+    def class_sum(self, p: Prediction) -> Tensor | float:
+        return self.inner.class_sum(p) + self.shift * p.num_classes
+
+    @property
+    def kind(self) -> Any:
+        return self.inner.kind
+
+
+class GeneralizedJensenShannon(nn.Module):
+    r"""Generalized Jensen-Shannon divergence of the label and the predictions for two views.
+
+    .. math:: L = \frac{H(m) - \tfrac{1 - \pi}{2} (H(p) + H(p'))}{-(1 - \pi) \log(1 - \pi)},
+        \quad m = \pi e_y + \tfrac{1 - \pi}{2} (p + p')
+
+    It is JS of the label and the mean prediction, plus how far the two views are apart; with the
+    same logits twice it is ``js``. It takes two logits, so it stands in no sum and no text. Its
+    keywords are those of every loss.
+
+    >>> import torch
+    >>> z = torch.randn(8, 10)
+    >>> y = torch.randint(10, (8,))
+    >>> torch.allclose(GeneralizedJensenShannon(pi=0.3)(z, z, y), JensenShannon(pi=0.3)(z, y))
+    True
+    """
+
+    def __init__(self, *, pi: float = 0.5, **keywords: Any) -> None:
+        super().__init__()
+        self.js = JensenShannon(pi=pi, **keywords)
+
+    def forward(
+        self, logits: Tensor, view: Tensor, target: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        if logits.shape != view.shape:
+            shapes = f"{list(logits.shape)} and {list(view.shape)}"
+            raise ValueError(f"the logits of the two views must have one shape; they had {shapes}")
+        both = torch.stack([log_softmax(as_batch(logits)), log_softmax(as_batch(view))])
+        log_mean = torch.logsumexp(both, 0) - math.log(2)
+        # H(mean) - mean of H, as a mean of divergences: no difference of large entropies.
+        apart = (both.exp() * (both - log_mean)).sum(2).mean(0)
+        shifted = _Shifted(self.js.expression, apart / -math.log1p(-self.js.pi))
+        mean = log_mean.squeeze(0) if logits.dim() == 1 else log_mean
+        return evaluate(shifted, mean, target, sample_weight, **self.js.keywords)
+
+    def extra_repr(self) -> str:
+        return f"pi={self.js.pi:g}"

@@ -1,0 +1,274 @@
+"""What a loss will stand, computed: the paper's definitions and lemmas as numbers.
+
+>>> from noiseproof import parse, theory
+>>> verdict = theory.check(parse("nce"), num_classes=10)
+>>> verdict.symmetric, verdict.constant
+(True, 1.0)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .losses import Kind, Loss, terms
+from .losses._forms import Transition, probes
+
+SCALES = (1e2, 1e4, 1e6, 1e8)
+"""How far apart logits are drawn to find out where a loss goes to."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The infimum and supremum of something over all predictions; infinite where it grows on."""
+
+    low: float
+    high: float
+
+    @property
+    def constant(self) -> bool:
+        size = max(abs(self.low), abs(self.high))
+        return math.isfinite(size) and self.high - self.low <= 1e-6 * max(1.0, size)
+
+    def __str__(self) -> str:
+        if self.constant:
+            return f"{_tidy(self.high):.6g}"
+        return f"{_tidy(self.low):.4g} to {_tidy(self.high):.4g}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What :func:`check` found; ``print`` shows it as a small table."""
+
+    loss: str
+    num_classes: int
+    kind: Kind
+    values: Range  # of L(f, k)
+    sums: Range  # of sum_j L(f, j)
+    worst: tuple[float, ...]  # the probabilities at which the sum is furthest from its median
+    terms: tuple[Check, ...]  # of a sum of losses
+    asymmetry: float | None  # the asymmetry ratio, for a loss of p_y alone that falls with it
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether sum_j L(f, j) is the same for every prediction."""
+        return self.sums.constant
+
+    @property
+    def constant(self) -> float | None:
+        return _tidy(self.sums.high) if self.symmetric else None
+
+    @property
+    def max_symmetric_rate(self) -> float | None:
+        """Symmetric noise is tolerated at rates below this (Lemma 1); None if at none."""
+        return (self.num_classes - 1) / self.num_classes if self.symmetric else None
+
+    @property
+    def lemma_2(self) -> str:
+        """Whether Lemma 2 (asymmetric noise) applies, or the condition that fails."""
+        if not self.symmetric:
+            return "does not apply: the sum over labels is not constant"
+        if abs(self.values.low) > 1e-6 * max(1.0, abs(self.sums.high)):
+            return f"does not apply: the least loss is {_tidy(self.values.low):.4g}, not 0"
+        bound = self.sums.high / (self.num_classes - 1)
+        if self.values.high > bound * (1 + 1e-4) + 1e-12:
+            return (
+                f"does not apply: the loss reaches {self.values.high:.4g}, "
+                f"above the {bound:.4g} it assumes, the constant over K - 1"
+            )
+        return "applies: tolerant where every class keeps most of its labels, if classes separate"
+
+    @property
+    def lemma_3(self) -> str | None:
+        """Whether every term of a sum is tolerant; None for a single loss."""
+        if len(self.terms) < 2:
+            return None
+        failing = [term.loss for term in self.terms if not term.symmetric]
+        if failing:
+            return f"does not apply: {', '.join(failing)} is not symmetric"
+        return "applies: every term is symmetric, so the sum is"
+
+    def rows(self) -> list[tuple[str, str]]:
+        found = [
+            ("kind", str(self.kind)),
+            ("values", f"{self.values}"),
+            ("sum over labels", f"{self.sums}" + (", constant" if self.symmetric else "")),
+        ]
+        if self.symmetric:
+            limit = f"symmetric noise at rates below {self.max_symmetric_rate:.4g}"
+            found.append(("Lemma 1", f"applies: tolerates {limit}"))
+        else:
+            at = ", ".join(f"{p:.3g}" for p in self.worst[:4])
+            found.append(("Lemma 1", f"does not apply: the sum is furthest off at p = ({at}, ...)"))
+        found.append(("Lemma 2", self.lemma_2))
+        if self.lemma_3 is not None:
+            found.append(("Lemma 3", self.lemma_3))
+        if self.asymmetry is not None:
+            found.append(("asymmetry ratio", _about_asymmetry(self.asymmetry)))
+        return found
+
+    def __str__(self) -> str:
+        lines = [f"{self.loss}, K = {self.num_classes}"]
+        return "\n".join(lines + [f"  {name:16} {text}" for name, text in self.rows()])
+
+
+def check(loss: Loss, num_classes: int) -> Check:
+    """Compute what a loss will stand at a number of classes.
+
+    The bounds are sought at corner predictions, drawn out until the loss settles or keeps growing,
+    and from the best of them by gradient steps: random predictions miss them.
+    """
+    if num_classes < 2:
+        raise ValueError(f"num_classes must be at least 2; it was {num_classes}")
+    parts = terms(loss)
+    found = tuple(check(part, num_classes) for _, part in parts) if len(parts) > 1 else ()
+    sums = _extent(lambda z: loss.per_class(z).sum(1, keepdim=True), num_classes)
+    return Check(
+        loss=str(loss),
+        num_classes=num_classes,
+        kind=loss.kind,
+        values=_extent(loss.per_class, num_classes),
+        sums=sums,
+        worst=_worst(loss, num_classes),
+        terms=found,
+        asymmetry=asymmetry_ratio(loss, num_classes),
+    )
+
+
+def noisy_risk(loss: Loss, logits: Tensor, labels: Tensor, T: Tensor) -> Tensor:
+    """The mean of the loss over the labels that true ``labels`` are given under T.
+
+    ``T[i, j]`` is the probability that true class i is given as j.
+    """
+    transition = Transition(T)
+    expected = transition.times(loss.per_class(logits), transition.T.T)
+    return expected.gather(1, labels.long().unsqueeze(1)).mean()
+
+
+def lemma_1(loss: Loss, logits: Tensor, labels: Tensor, rate: float) -> tuple[Tensor, Tensor]:
+    """The two sides of Lemma 1's identity for symmetric noise; equal if the loss is symmetric.
+
+    The noisy risk, and (1 - rate K / (K - 1)) R + rate C / (K - 1), with R the clean risk and C the
+    sum over labels of the first prediction.
+    """
+    matrix = loss.per_class(logits)
+    num_classes = matrix.shape[1]
+    T = symmetric_transition(num_classes, rate).to(matrix)
+    clean = matrix.gather(1, labels.long().unsqueeze(1)).mean()
+    constant = matrix[0].sum()  # of the first prediction: of all, if the loss is symmetric
+    share = rate / (num_classes - 1)
+    return noisy_risk(loss, logits, labels, T), (1 - num_classes * share) * clean + share * constant
+
+
+def symmetric_transition(num_classes: int, rate: float) -> Tensor:
+    """The transition matrix of symmetric noise of this rate."""
+    off = torch.full((num_classes, num_classes), rate / (num_classes - 1), dtype=torch.float64)
+    return off.fill_diagonal_(1 - rate)
+
+
+def asymmetry_ratio(loss: Loss, num_classes: int = 10) -> float | None:
+    """The asymmetry ratio of Zhou et al. (ICML 2021) for a loss l of p_y alone that falls with it.
+
+    It is the infimum of (l(u) - l(u + v)) / (l(0) - l(v)) over u, v >= 0 with u + v <= 1: moving v
+    from a wrong class to the right one gains at least that share of what it costs. Such a loss
+    tolerates noise where the right label is at least 1 / ratio times as probable as any other. None
+    for a loss of more than p_y, or one that does not fall.
+    """
+    ell = functools.partial(_at_label_probability, loss, num_classes=num_classes)
+    u = torch.cat([torch.zeros(1), torch.logspace(-9, 0, 400)]).double()
+    values = ell(u)
+    if not torch.allclose(values, ell(u, even=False), rtol=1e-9, atol=1e-9):
+        return None
+    if bool((values.diff() >= 0).any()):
+        return None
+    small = torch.tensor([0.0, 1e-12, 1e-6], dtype=torch.float64)
+    at_zero, near, far = ell(small).tolist()
+    if (at_zero - near) / 1e-12 > 1.2 * (at_zero - far) / 1e-6:
+        return 0.0  # its slope at 0 is infinite
+    v = torch.logspace(-5, 0, 120, dtype=torch.float64)
+    start = torch.linspace(0, 1, 120, dtype=torch.float64)[:, None] * (1 - v)
+    gain = ell(start) - ell((start + v).clamp(max=1))
+    cost = values[0] - ell(v)
+    ratio = float((gain / cost)[:, cost > 1e-12].min())
+    return 0.0 if ratio < 1e-3 else min(ratio, 1.0)
+
+
+def _at_label_probability(loss: Loss, u: Tensor, num_classes: int, *, even: bool = True) -> Tensor:
+    """L(f, 0) where class 0 has probability u, and the rest is even or at one class."""
+    p = torch.zeros(*u.shape, num_classes, dtype=torch.float64)
+    p[..., 0] = u
+    if even:
+        p[..., 1:] = ((1 - u) / (num_classes - 1)).unsqueeze(-1)
+    else:
+        p[..., 1] = 1 - u
+    flat = p.clamp(min=1e-300).log().reshape(-1, num_classes)
+    return loss.per_class(flat)[:, 0].detach().reshape(u.shape)
+
+
+def _about_asymmetry(ratio: float) -> str:
+    if ratio == 0:
+        return "0: not asymmetric"
+    return f"{ratio:.4g}: the right label {1 / ratio:.4g} times as probable as any other suffices"
+
+
+def _extent(function: Callable[[Tensor], Tensor], num_classes: int) -> Range:
+    """The range of a function that gives numbers for each row of logits."""
+    near = function(probes(num_classes).double()).detach()
+    lows, highs = [], []
+    for scale in SCALES:
+        values = function(_corners(num_classes, scale)).detach()
+        lows.append(min(values.min(), near.min()).item())
+        highs.append(max(values.max(), near.max()).item())
+    least, most = -_climb(function, num_classes, -1), _climb(function, num_classes, 1)
+    low = -math.inf if _grows([-x for x in lows]) else min(lows[-1], least)
+    high = math.inf if _grows(highs) else max(highs[-1], most)
+    return Range(low, high)
+
+
+def _grows(values: list[float]) -> bool:
+    """Whether drawing logits a hundred times further apart keeps making it larger."""
+    return values[-1] > 10 * max(values[-2], 1.0) and values[-2] > 10 * max(values[-3], 1.0)
+
+
+def _corners(num_classes: int, scale: float) -> Tensor:
+    """One class apart from the rest, which are even, tied in part, or one alone."""
+    one = torch.eye(num_classes, dtype=torch.float64)[:1]
+    rows = [0 * one]
+    for tied in {1, 2, num_classes // 2, num_classes - 1}:
+        others = torch.zeros(1, num_classes, dtype=torch.float64)
+        others[0, 1 : 1 + tied] = 1
+        for label in (-1.0, 0.0, 0.5, 1.0, 2.0):
+            rows += [scale * (label * one + others), scale * (label * one - others)]
+            rows += [label * scale * one + others, label * one + scale * others]
+    return torch.cat(rows)
+
+
+def _climb(function: Callable[[Tensor], Tensor], num_classes: int, sign: int) -> float:
+    """The greatest value of sign times the function that gradient steps come to."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(32, num_classes, dtype=torch.float64, generator=generator).requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=0.3)
+    best = -math.inf
+    for _ in range(100):
+        values = sign * function(logits)
+        best = max(best, values.max().item())
+        (logits.grad,) = torch.autograd.grad(-values.amax(1).sum(), logits)
+        optimizer.step()
+    return best
+
+
+def _worst(loss: Loss, num_classes: int) -> tuple[float, ...]:
+    logits = torch.cat([probes(num_classes).double(), _corners(num_classes, 1e2)])
+    sums = loss.per_class(logits).sum(1).detach()
+    furthest = (sums - sums.median()).abs().argmax()
+    return tuple(logits[furthest].softmax(0).sort(descending=True).values.tolist())
+
+
+def _tidy(value: float) -> float:
+    """Without the rounding that a sum over classes leaves behind."""
+    return 0.0 if abs(value) < 1e-6 else float(f"{value:.9g}")
