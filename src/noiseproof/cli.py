@@ -44,7 +44,7 @@ def losses(
         return
     loss = noiseproof.parse(text)
     if check is not None:
-        console.print(str(noiseproof.theory.check(loss, check)), highlight=False, markup=False)
+        _check_loss(console, noiseproof.theory.check(loss, check))
     elif plot is None:
         _explain(console, loss, 10)
     if plot is not None:
@@ -52,6 +52,18 @@ def losses(
 
         pictures.draw(loss, plot)
         console.print(f"written to {plot}", highlight=False, markup=False)
+
+
+def _check_loss(console: Console, found: noiseproof.theory.Check) -> None:
+    from rich.table import Table
+
+    console.print(f"{found.loss}, K = {found.num_classes}", highlight=False, markup=False)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in found.rows():
+        table.add_row(f" {name}", text)
+    console.print(table, highlight=False, markup=False)
 
 
 def _check_losses(console: Console, num_classes: int) -> None:
@@ -78,14 +90,16 @@ def _list_losses(console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    wide = console.width >= 140  # the names of the classes are long
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("loss", "kind", "value at label y", "hyper-parameters", "class"):
+    for column in ("loss", "kind", "value at label y", "hyper-parameters", *["class"] * wide):
         table.add_column(column, overflow="fold")
     for entry in noiseproof.losses.registry().values():
         hyper = ", ".join(
             f"{n}={h.default:g} ({h.range})" for n, h in entry.hyperparameters.items()
         )
-        table.add_row(entry.name, entry.kind, escape(entry.formula), hyper, entry.loss.__name__)
+        name = [entry.loss.__name__] * wide
+        table.add_row(entry.name, entry.kind, escape(entry.formula), hyper, *name)
     console.print(table)
     console.print(
         "\nAdd and scale them as in [bold]10*nce + 0.1*rce(A=-4)[/bold]; make any robust with "
@@ -110,6 +124,7 @@ def _explain(console: Console, loss: noiseproof.Loss, num_classes: int) -> None:
         if entry is not None:
             table.add_row("", escape(entry.summary))
             table.add_row("value", escape(entry.formula))
+            table.add_row("class", f"noiseproof.{entry.loss.__name__}")
             for name, hyper in entry.hyperparameters.items():
                 table.add_row("with", f"{name} = {getattr(term, name):g}, where {hyper.range}")
             table.add_row("from", entry.reference)

@@ -41,9 +41,9 @@ class Range:
         return f"{_tidy(self.low):.4g} to {_tidy(self.high):.4g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
-    """What :func:`check` found; ``print`` shows it as a small table."""
+    """What :func:`check` found; shown as a small table."""
 
     loss: str
     num_classes: int
@@ -115,6 +115,8 @@ class Check:
     def __str__(self) -> str:
         lines = [f"{self.loss}, K = {self.num_classes}"]
         return "\n".join(lines + [f"  {name:16} {text}" for name, text in self.rows()])
+
+    __repr__ = __str__
 
 
 def check(loss: Loss, num_classes: int) -> Check:

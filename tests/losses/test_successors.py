@@ -157,7 +157,7 @@ def test_python_and_text_make_the_same_forms():
         ("negative(nce + ce)", r"negative takes one active loss"),
         ("taylor(t=1.5)", r"taylor: t = 1.5 must be a whole number"),
         ("normalize(symmetrize(ce))", r"unhinged cannot be normalized: it can be negative"),
-        ("forward_correction(ce)", r"unknown loss 'forward_correction'"),
+        ("forward_correction(ce)", r"a text holds no matrix T; use noiseproof.forward_correction"),
     ],
 )
 def test_forms_refuse_what_they_cannot_take(text, message):

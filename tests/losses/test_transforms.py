@@ -10,7 +10,7 @@ import noiseproof
 from noiseproof import functional
 from noiseproof.losses import _prediction
 
-from .subjects import MAPPED, SUBJECTS
+from .subjects import MAPPED, NAMES, SUBJECTS, WRAPPED
 
 LOGITS, TARGET = torch.randn(6, 5, dtype=torch.float64), torch.randint(5, (6,))
 
@@ -27,7 +27,7 @@ def agree(ours, theirs, **tolerance):
         torch.testing.assert_close(a, b, **tolerance)
 
 
-@pytest.mark.parametrize("text", [*SUBJECTS, *MAPPED])
+@pytest.mark.parametrize("text", [*NAMES, *WRAPPED, *MAPPED, "10*nce + 0.1*rce"])
 def test_compiles_to_one_graph(text, device):
     torch._dynamo.reset()
     loss = noiseproof.parse(text, weight=torch.rand(5), label_smoothing=0.1).to(device)

@@ -120,6 +120,8 @@ class _Reader:
         meaning = _names.get(name.lower())
         if name.lower() in FORMS:
             raise self.error(_takes_one(FORMS[name.lower()]))
+        if name in ("forward_correction", "backward_correction"):
+            raise self.error(f"a text holds no matrix T; use noiseproof.{name}(loss, T) in Python")
         if meaning is None:
             known = [*_names, *FORMS]
             hint = nearest(name.lower(), known)

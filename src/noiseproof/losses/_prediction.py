@@ -6,8 +6,8 @@ more than the arithmetic on it. In closed form, with a and b the gradients of th
 
     dL/dz_j = a * [j = y] + b - p_j * (a + K * b)
 
-so for large batches a backward pass of our own keeps nothing of that size between the passes, and
-builds the gradient in place of p.
+so for large batches on a CPU a backward pass of our own keeps nothing of that size between the
+passes, and builds the gradient in place of p.
 """
 
 from __future__ import annotations
@@ -89,8 +89,13 @@ SMALLEST = 1 << 17
 
 
 def worthwhile(logits: Tensor) -> bool:
-    """Large, to be differentiated, and not compiled: a compiler fuses the plain operators."""
-    return logits.numel() >= SMALLEST and logits.requires_grad and not torch.compiler.is_compiling()
+    """Large, on a CPU, to be differentiated, and not compiled.
+
+    A compiler fuses the plain operators, and a GPU, where memory costs nothing to touch, runs them
+    10 to 20 % faster (one H200, 65536×100 to 8192×32000), though in three times the memory.
+    """
+    large = logits.numel() >= SMALLEST and logits.device.type == "cpu"
+    return large and logits.requires_grad and not torch.compiler.is_compiling()
 
 
 def compute_dtype(logits: Tensor) -> torch.dtype:
