@@ -54,7 +54,20 @@ class Form(Expression):
 
 
 @dataclass(frozen=True)
-class Normalized(Form):
+class Levelled(Form):
+    """A form made of the inner loss and its sum over labels, whose own sum is constant."""
+
+    @property
+    def label_from_rows(self) -> bool:
+        return self.inner.label_from_rows and self.inner.sum_from_rows
+
+    @property
+    def sum_from_rows(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Normalized(Levelled):
     """L(f(x), y) / sum over j of L(f(x), j), for a loss that is not negative."""
 
     word = "normalize"
@@ -96,17 +109,9 @@ class Normalized(Form):
     def kind(self) -> Kind:
         return self.inner.kind
 
-    @property
-    def label_from_rows(self) -> bool:
-        return self.inner.label_from_rows and self.inner.sum_from_rows
-
-    @property
-    def sum_from_rows(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Symmetrized(Form):
+class Symmetrized(Levelled):
     """L(f(x), y) - mean over j of L(f(x), j): symmetric, whatever the loss."""
 
     word = "symmetrize"
@@ -129,14 +134,6 @@ class Symmetrized(Form):
     def kind(self) -> Kind:
         # The mean puts a part of every class's own function into the summand of that class.
         return "undetermined" if self.inner.kind == "undetermined" else "passive"
-
-    @property
-    def label_from_rows(self) -> bool:
-        return self.inner.label_from_rows and self.inner.sum_from_rows
-
-    @property
-    def sum_from_rows(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
