@@ -25,6 +25,20 @@ def backward(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def vision():
+    """torchvision's functional transforms, the peer that augmentation is held against."""
+    try:
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):  # a torch without CUDA lacks them, and the import wants them
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        from torchvision.transforms import functional
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"torchvision is not usable here: {error}")
+    yield functional
+    del library
+
+
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)

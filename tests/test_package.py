@@ -64,11 +64,12 @@ def test_every_declared_loss_is_public():
             assert getattr(noiseproof, entry.loss.__name__) is entry.loss
 
 
-# A room imports only from rooms above it; these four never import each other.
+# A room imports only from rooms above it.
+EVERYWHERE = ("_seeds", "__version__")
 ROOMS = {
     "losses": (),
     "noise": (),
-    "data": (),
+    "data": ("noise",),  # people's mistakes are label noise too
     "models": (),
     "results": (),
     "functional": ("losses",),
@@ -85,7 +86,7 @@ ROOMS = {
 def test_rooms_import_only_from_rooms_above():
     for path in SOURCE.rglob("*.py"):
         room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-        if room in ("__init__", "__main__", "cli"):
+        if room in ("__init__", "__main__", "cli", "_seeds"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -102,7 +103,9 @@ def test_rooms_import_only_from_rooms_above():
                 ]
             for name in names:
                 used = name.split(".")[0]
-                assert used in (room, *ROOMS[room]), f"{path.name}: {room} imports {used}"
+                assert used in (room, *ROOMS[room], *EVERYWHERE), (
+                    f"{path.name}: {room} imports {used}"
+                )
 
 
 def python_blocks(path: Path) -> list[str]:

@@ -1,0 +1,61 @@
+"""Labels that people gave: CIFAR-10N and CIFAR-100N."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..noise import NoisyLabels, from_labels
+from ._load import known
+from ._pickles import read_pt
+from ._places import obtain
+from ._readers import check_digest, check_keys, check_labels
+from ._sources import HUMAN, HUMAN_FILES, HumanSource
+
+
+def human(
+    name: str, root: str | os.PathLike[str] | None = None, download: bool = True
+) -> NoisyLabels:
+    """The labels that people gave to the training images of CIFAR, as noise.
+
+    They are in the order of the images of ``load("cifar10")`` and ``load("cifar100")``. The files
+    may be used for what is not commercial (CC BY-NC 4.0).
+
+    Args:
+        name: ``"cifar10n-worst"``, ``"cifar10n-aggregate"``, ``"cifar10n-random1"`` to
+            ``"cifar10n-random3"``, or ``"cifar100n"``.
+        root: the folder to look in; without it ``NOISEPROOF_DATA``, else the user's cache folder.
+        download: whether to download what is not there; needs ``pip install "noiseproof[data]"``.
+
+    References:
+        Wei et al., Learning with Noisy Labels Revisited, ICLR 2022
+    """
+    file, column, _ = HUMAN[known(name, HUMAN, "human labels")]
+    source = HUMAN_FILES[file]
+    labels = obtain(source.files, root, download, lambda files: _read(files, source))
+    clean, noisy = (torch.from_numpy(labels[c]) for c in ("clean_label", column))
+    return from_labels(clean, noisy, num_classes=source.num_classes)
+
+
+def human_names() -> dict[str, str]:
+    """The labels that ``human`` knows, and what they are.
+
+    >>> human_names()["cifar10n-aggregate"]
+    'what most of three people said'
+    """
+    return {name: about for name, (_, _, about) in HUMAN.items()}
+
+
+def _read(files: dict[str, Path], source: HumanSource) -> dict[str, NDArray[np.int64]]:
+    ((name, path),) = files.items()
+    content = read_pt(path)
+    check_keys(path, content, source.columns)
+    labels = {
+        c: check_labels(path, content[c], source.size, source.num_classes) for c in source.columns
+    }
+    check_digest(path, source.files.digests[name], *labels.values())
+    return labels

@@ -1,0 +1,105 @@
+"""What is in published files, checked: the keys, the shapes, the labels, the digest."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import DamagedFileError
+from ._idx import read_idx
+from ._pickles import read_pickle
+from ._sources import ImageSource
+
+Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]  # images [N, C, H, W], labels
+
+
+def check_digest(path: Path, expected: str | None, *arrays: NDArray[Any]) -> None:
+    """The one check that finds any damage, in any container; labels count as bytes."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array, dtype=np.uint8).data)
+    if expected is not None and found.hexdigest() != expected:
+        raise DamagedFileError(
+            path,
+            "its content is not what was published",
+            "delete it, or name another root, and load again",
+        )
+
+
+def check_keys(path: Path, content: dict[str, Any], keys: tuple[str, ...]) -> None:
+    """Nothing that is needed may be missing."""
+    if missing := [key for key in keys if key not in content]:
+        there = ", ".join(content) or "nothing"
+        raise DamagedFileError(path, f"it has no {missing[0]!r}, only {there}")
+
+
+def check_labels(path: Path, labels: Any, count: int, num_classes: int) -> NDArray[np.int64]:
+    """Labels as integers, one for each image."""
+    array = _array(path, labels)
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise DamagedFileError(
+            path, f"its labels are {array.dtype} {list(array.shape)}, not {count} integers"
+        )
+    if count and not 0 <= array.min() <= array.max() < num_classes:
+        found = f"{array.min()} to {array.max()}"
+        raise DamagedFileError(path, f"its labels go from {found}, not from 0 to {num_classes - 1}")
+    return array.astype(np.int64)
+
+
+def read_idx_files(files: dict[str, Path], source: ImageSource) -> tuple[Arrays, Arrays]:
+    """Images and labels to train on and to test on, from four idx files."""
+    digests = source.files.digests
+    splits = []
+    for start, count in zip(("train", "t10k"), source.sizes, strict=True):
+        name, label_name = f"{start}-images-idx3-ubyte", f"{start}-labels-idx1-ubyte"
+        images, labels = read_idx(files[name]), read_idx(files[label_name])
+        _check_shape(files[name], images, (count, *source.shape[1:]))
+        check_labels(files[label_name], labels, count, len(source.classes))
+        check_digest(files[name], digests[name], images)
+        check_digest(files[label_name], digests[label_name], labels)
+        splits.append((images.reshape(count, *source.shape).copy(), labels.copy()))
+    return splits[0], splits[1]
+
+
+def read_cifar_files(files: dict[str, Path], source: ImageSource) -> tuple[Arrays, Arrays]:
+    """The same from pickles, those whose name begins with "test" to test on."""
+    splits = []
+    tests = [name for name in files if name.startswith("test")]
+    trains = [name for name in files if name not in tests]
+    for parts, count in zip((trains, tests), source.sizes, strict=True):
+        images = np.empty((count, *source.shape), np.uint8)
+        labels = np.empty(count, np.uint8)
+        each = count // len(parts)
+        for i, name in enumerate(parts):
+            here = slice(i * each, (i + 1) * each)
+            images[here], labels[here] = _read_cifar_file(files[name], each, source)
+            check_digest(files[name], source.files.digests[name], images[here], labels[here])
+        splits.append((images, labels))
+    return splits[0], splits[1]
+
+
+def _read_cifar_file(path: Path, count: int, source: ImageSource) -> Arrays:
+    content = read_pickle(path)
+    key = "fine_labels" if "fine_labels" in content else "labels"
+    check_keys(path, content, ("data", key))
+    images = _array(path, content["data"])
+    _check_shape(path, images, (count, int(np.prod(source.shape))))
+    labels = check_labels(path, content[key], count, len(source.classes))
+    return images.reshape(count, *source.shape), labels.astype(np.uint8)
+
+
+def _check_shape(path: Path, images: NDArray[Any], expected: tuple[int, ...]) -> None:
+    if images.shape != expected or images.dtype != np.uint8:
+        found = f"{images.dtype} {list(images.shape)}"
+        raise DamagedFileError(path, f"its images are {found}, not uint8 {list(expected)}")
+
+
+def _array(path: Path, values: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists within the list
+        raise DamagedFileError(path, "a list in it is not one of numbers") from None

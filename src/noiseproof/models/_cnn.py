@@ -1,0 +1,84 @@
+"""The networks that the paper trains on MNIST and CIFAR-10, and a perceptron for small images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ._layers import conv_norm, pool
+
+
+class _Blocks(nn.Module):
+    """Stages of 3×3 convolutions, each ended by a pooling, then a hidden layer and the classes."""
+
+    def __init__(
+        self,
+        stages: Sequence[Sequence[int]],
+        hidden: int,
+        num_classes: int,
+        in_channels: int,
+        image_size: int,
+    ) -> None:
+        super().__init__()
+        if image_size < 2 ** len(stages):
+            raise ValueError(
+                f"{type(self).__name__} halves its images {len(stages)} times, so they must be at "
+                f"least {2 ** len(stages)} pixels wide; image_size was {image_size}"
+            )
+        self.stage_sizes = tuple(len(widths) for widths in stages)
+        self.convs = nn.ModuleList()
+        self.norms = nn.ModuleList()
+        width = in_channels
+        for out in (w for widths in stages for w in widths):
+            self.convs.append(nn.Conv2d(width, out, 3, padding=1))
+            self.norms.append(nn.BatchNorm2d(out))
+            width = out
+        side = image_size // 2 ** len(stages)
+        self.width = width
+        self.hidden = nn.Linear(width * side * side, hidden)
+        self.hidden_norm = nn.BatchNorm1d(hidden)
+        self.classes = nn.Linear(hidden, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        layers = zip(self.convs, self.norms, strict=True)
+        for size in self.stage_sizes:
+            for conv, norm in islice(layers, size):
+                assert isinstance(conv, nn.Conv2d)
+                assert isinstance(norm, nn.BatchNorm2d)
+                x = conv_norm(x, conv, norm)
+            x = pool(x)
+        x = x[:, : self.width].flatten(1)  # lean layers may carry channels of zeros
+        return self.classes(F.relu(self.hidden_norm(self.hidden(x))))  # type: ignore[no-any-return]
+
+
+class CNN4(_Blocks):
+    """The paper's 4-layer network: 32, pool, 64, pool, 128 hidden units."""
+
+    def __init__(self, num_classes: int = 10, in_channels: int = 1, image_size: int = 28) -> None:
+        super().__init__([[32], [64]], 128, num_classes, in_channels, image_size)
+
+
+class CNN8(_Blocks):
+    """The paper's 8-layer network: twice 64, 128 and 196, each with a pool, 256 hidden units."""
+
+    def __init__(self, num_classes: int = 10, in_channels: int = 3, image_size: int = 32) -> None:
+        stages = [[64, 64], [128, 128], [196, 196]]
+        super().__init__(stages, 256, num_classes, in_channels, image_size)
+
+
+class MLP(nn.Module):
+    """Two hidden layers of 256 units with batch norm and ReLU."""
+
+    def __init__(self, num_classes: int = 10, in_channels: int = 1, image_size: int = 8) -> None:
+        super().__init__()
+        sizes = (in_channels * image_size * image_size, 256, 256)
+        layers: list[nn.Module] = [nn.Flatten()]
+        for inputs, outputs in pairwise(sizes):
+            layers += [nn.Linear(inputs, outputs), nn.BatchNorm1d(outputs), nn.ReLU()]
+        self.layers = nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)  # type: ignore[no-any-return]

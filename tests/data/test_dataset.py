@@ -1,0 +1,163 @@
+"""Data sets of the user's own, and the digits that come with the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from noiseproof import data
+from noiseproof.data import _dataset, _digits
+
+RNG = np.random.default_rng(0)
+LABELS = np.arange(6) % 3
+
+
+def images(*shape: int) -> np.ndarray:
+    return RNG.integers(0, 256, shape, dtype=np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(6, 8, 10), (6, 1, 8, 10), (6, 8, 10, 1)])
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_grey_layouts(shape, kind):
+    x = images(*shape)
+    own = data.from_arrays(kind(x), kind(LABELS), kind(x), kind(LABELS))
+    assert own.train.images.shape == (6, 1, 8, 10)
+    np.testing.assert_array_equal(own.train.images.numpy().ravel(), x.ravel())
+    assert own.classes == ("0", "1", "2")
+
+
+def test_colour_layouts():
+    x = images(6, 8, 10, 3)
+    last = data.from_arrays(x, LABELS, x, LABELS, classes=["a", "b", "c", "d"])
+    moved = x.transpose(0, 3, 1, 2)
+    first = data.from_arrays(moved, LABELS, moved, LABELS)
+    assert torch.equal(last.train.images, first.train.images)
+    assert last.train.images.is_contiguous()
+    assert (last.mean, last.std) == (first.mean, first.std)
+    assert last.num_classes == 4
+
+
+@pytest.mark.parametrize("shape", [(6, 3, 8, 3), (6, 8, 10, 12)])
+def test_a_layout_that_is_not_clear_is_asked_for(shape):
+    x = images(*shape)
+    with pytest.raises(ValueError, match=r"could be \[N, C, H, W\] or \[N, H, W, C\]"):
+        data.from_arrays(x, LABELS, x, LABELS)
+    own = data.from_arrays(x, LABELS, x, LABELS, layout="nhwc")
+    np.testing.assert_array_equal(own.test.images.numpy(), x.transpose(0, 3, 1, 2))
+    with pytest.raises(ValueError, match="layout must be"):
+        data.from_arrays(x, LABELS, x, LABELS, layout="NWHC")
+
+
+def test_arrays_are_copied():
+    x, y = images(6, 8, 8), LABELS.copy()
+    x.setflags(write=False)
+    t = torch.from_numpy(images(6, 8, 8))
+    own = data.from_arrays(x, y, t, y)
+    kept = own.test.images.clone(), own.train.labels.clone()
+    t.zero_()
+    y[:] = 0
+    assert torch.equal(own.test.images, kept[0])
+    assert torch.equal(own.train.labels, kept[1])
+
+
+def test_labels_of_any_integer_type():
+    x = images(6, 8, 8)
+    for labels in (LABELS.astype(np.uint8), LABELS.astype(">i4"), LABELS.tolist(), LABELS[::1]):
+        own = data.from_arrays(x, labels, x, labels)
+        assert own.train.labels.dtype == torch.int64
+        assert own.train.labels.tolist() == LABELS.tolist()
+
+
+def test_no_images_to_test_on():
+    own = data.from_arrays(images(6, 8, 8), LABELS, images(0, 8, 8), [])
+    assert len(own.test) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((images(6, 8, 8) / 255, LABELS) * 2, r"must be uint8, 0 to 255, not float64 \[6, 8, 8\]"),
+        ((images(6, 8), LABELS) * 2, r"\[N, H, W\].* not uint8 \[6, 8\]"),
+        ((images(6, 8, 8), LABELS[:5]) * 2, r"one for each of 6 images, not int64 \[5\]"),
+        ((images(6, 8, 8), LABELS / 1) * 2, r"integers \[N\], from 0, not float64 \[6\]"),
+        ((images(6, 8, 8), LABELS > 0) * 2, r"integers \[N\], from 0, not bool \[6\]"),
+        ((images(6, 8, 8), LABELS[:, None]) * 2, r"one for each of 6 images, not int64 \[6, 1\]"),
+        ((images(6, 8, 8), LABELS - 1) * 2, "from 0 to 1, for 2 classes; they go from -1 to 1"),
+        ((images(6, 8, 8), ["a"] * 6) * 2, "labels must be a NumPy array or a tensor, not list"),
+        ((images(6, 8, 8), LABELS, images(6, 8, 9), LABELS), "1x8x8, those to test on 1x8x9"),
+        ((images(0, 8, 8), []) * 2, "own has no images to train on"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        data.from_arrays(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"classes": ["a", "b"]}, "from 0 to 1, for 2 classes; they go from 0 to 2"),
+        ({"mean": (0.5, 0.5), "std": (1.0, 1.0)}, "a number for each of 1 channels"),
+        ({"std": (0.0,)}, "std above 0"),
+    ],
+)
+def test_what_is_refused_of_the_rest(keywords, message):
+    x = images(6, 8, 8)
+    with pytest.raises(ValueError, match=message):
+        data.from_arrays(x, LABELS, x, LABELS, **keywords)
+
+
+def test_a_split_says_what_it_wants():
+    with pytest.raises(ValueError, match="from_arrays takes other layouts"):
+        data.Split(torch.zeros(2, 8, 8), torch.zeros(2, dtype=torch.int64))
+
+
+def test_statistics_are_exact():
+    x = images(5000, 3, 4, 4)  # more than one block
+    x[:, 2] = 7
+    mean, std = _dataset.statistics(torch.from_numpy(x))
+    np.testing.assert_allclose(mean, (x / 255).mean((0, 2, 3)), rtol=1e-12)
+    np.testing.assert_allclose(std[:2], (x / 255).std((0, 2, 3))[:2], rtol=1e-12)
+    assert std[2] == 1  # a channel that is the same everywhere
+
+
+def test_given_statistics_are_kept():
+    x = images(6, 8, 8)
+    own = data.from_arrays(x, LABELS, x, LABELS, mean=[0.5])
+    assert own.mean == (0.5,)
+    assert own.std == _dataset.statistics(own.train.images)[1]
+
+
+def test_digits():
+    digits = data.load()
+    assert repr(digits) == "Dataset('digits', 1437 + 360 images 1x8x8, 10 classes)"
+    assert repr(digits.test) == "Split(360 images 1x8x8)"
+    assert len(digits.train) == _digits.TRAIN
+    assert digits.train.images.max() == 255
+    assert len(digits.train.images.unique()) == 17
+    for split, share in ((digits.train, 0.8), (digits.test, 0.2)):
+        both = torch.cat([digits.train.labels, digits.test.labels]).bincount()
+        assert (split.labels.bincount() - share * both).abs().max() < 1.01
+    mean, std = _dataset.statistics(digits.train.images)
+    assert digits.mean == pytest.approx(mean, abs=5e-5)
+    assert digits.std == pytest.approx(std, abs=5e-5)
+
+
+def test_digits_can_be_learnt():
+    digits = data.load("digits")
+    train, test = (s.images.flatten(1).double() for s in (digits.train, digits.test))
+    nearest = torch.cdist(test, train).argmin(1)
+    assert (digits.train.labels[nearest] == digits.test.labels).double().mean() > 0.97
+
+
+def test_digits_are_those_of_scikit_learn():
+    pytest.importorskip("sklearn")
+    from .make_digits import make
+
+    images, labels = make()
+    digits = data.load("digits")
+    both = torch.cat([digits.train.images, digits.test.images]).squeeze(1).numpy()
+    np.testing.assert_array_equal(np.rint(both / 255 * 16), images)
+    found = torch.cat([digits.train.labels, digits.test.labels]).numpy()
+    np.testing.assert_array_equal(found, labels)
