@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import data as data
     from . import functional as functional
     from . import losses as losses
+    from . import models as models
+    from . import noise as noise
     from . import theory as theory
+    from . import train as train
     from .losses import (
         AsymmetricExponential,
         AsymmetricGeneralizedCrossEntropy,
@@ -84,21 +88,25 @@ __all__ = [
     "Unhinged",
     "backward_correction",
     "bootstrap",
+    "data",
     "epsilon_softmax",
     "forward_correction",
     "from_function",
     "functional",
     "logit_clip",
     "losses",
+    "models",
     "negative",
+    "noise",
     "normalize",
     "parse",
     "recipe",
     "symmetrize",
     "theory",
+    "train",
 ]
 
-_ROOMS = ("functional", "losses", "theory")
+_ROOMS = ("data", "functional", "losses", "models", "noise", "theory", "train")
 
 
 def __getattr__(name: str) -> Any:

@@ -35,7 +35,13 @@ class Entry:
 
 def registry() -> dict[str, Entry]:
     """Every known loss by its name: the declared ones, then those that the user registered."""
-    return {name: _entry(name, meaning) for name, meaning in _names.items()}
+    known = _names.items()
+    return {name: _entry(name, meaning) for name, meaning in known if not _internal(meaning)}
+
+
+def _internal(meaning: Any) -> bool:
+    """A function of our own that a recipe needs, such as another's version of a loss."""
+    return not isinstance(meaning, type) and meaning.__module__.startswith(__package__ or "")
 
 
 def terms(loss: Loss) -> list[tuple[float, Loss]]:

@@ -1,0 +1,22 @@
+"""Training: one run as a value, and what brings it to its end.
+
+>>> from noiseproof import train
+>>> result = train.fit(train.Run(dataset="digits", rate=0.6, loss="nce", epochs=2, device="cpu"))
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ._run import Run
+
+if TYPE_CHECKING:
+    from ._fit import DivergedError, Progress, Result, fit, fit_many
+
+__all__ = ["DivergedError", "Progress", "Result", "Run", "fit", "fit_many"]
+
+
+def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch
+    if name in __all__:
+        from . import _fit
+
+        return getattr(_fit, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

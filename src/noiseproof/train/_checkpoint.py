@@ -1,0 +1,152 @@
+"""What is kept of a run that has not ended: tensors and plain values, read without running code."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..results import write_atomically
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run after an epoch: its settings, its history so far, its tensors on the CPU."""
+
+    settings: Mapping[str, Any]
+    fingerprint: str  # of the labels and the start, which settings alone may not name
+    epoch: int  # how many are done
+    history: list[dict[str, float]]
+    tensors: Mapping[str, Tensor]
+
+    def write(self, path: Path) -> None:
+        out = io.BytesIO()
+        torch.save(
+            {
+                "format": FORMAT,
+                "settings": json.dumps(self.settings, sort_keys=True),
+                "fingerprint": self.fingerprint,
+                "epoch": self.epoch,
+                "history": json.dumps(self.history),
+                "tensors": dict(self.tensors),
+            },
+            out,
+        )
+        write_atomically(path, out.getvalue())
+
+
+def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoint | None:
+    """The checkpoint of this very run, or None where there is none; any other is an error."""
+    if not path.exists():
+        return None
+    remedy = f"; delete it, or give --force, to start anew: {path}"
+    content = _content(path, remedy)
+    try:
+        saved = json.loads(content["settings"])
+        found = Checkpoint(
+            saved, content["fingerprint"], content["epoch"], json.loads(content["history"]),
+            content["tensors"],
+        )  # fmt: skip
+        if content["format"] != FORMAT or len(found.history) != found.epoch:
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"the checkpoint is not one of this version{remedy}") from None
+    wanted = json.loads(json.dumps(settings))
+    if saved != wanted:
+        differing = sorted(
+            f"{k} is {saved.get(k)!r} there and {wanted.get(k)!r} here"
+            for k in saved.keys() | wanted.keys()
+            if saved.get(k) != wanted.get(k)
+        )
+        raise ValueError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
+    if found.fingerprint != fingerprint:
+        raise ValueError(f"the checkpoint began from other labels or another network{remedy}")
+    return found
+
+
+def _content(path: Path, remedy: str) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:  # torch does not look at the checksums in it
+            if archive.testzip() is not None:
+                raise zipfile.BadZipFile
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ValueError(f"the checkpoint cannot be read ({error.strerror}){remedy}") from None
+    except Exception as error:  # whatever damage makes of the archive and the pickle in it
+        code = "weights_only" in str(error).lower() or "unsupported" in str(error).lower()
+        what = "holds more than tensors and is not opened" if code else "is damaged"
+        raise ValueError(f"the checkpoint {what}{remedy}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"the checkpoint is not one of this version{remedy}")
+    return content
+
+
+class Writer:
+    """Writes in the background, so that training does not wait for the disk.
+
+    Of several writes for one path that wait, the last is the one that counts.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[Path, Callable[[], None]] = {}
+        self._change = threading.Condition()
+        self._busy = False
+        self._closed = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, path: Path, job: Callable[[], None]) -> None:
+        with self._change:
+            self._raise()
+            self._jobs[path] = job
+            self._change.notify_all()
+
+    def flush(self) -> None:
+        """Wait until all is on the disk."""
+        with self._change:
+            self._change.wait_for(lambda: not self._jobs and not self._busy)
+            self._raise()
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+        self._thread.join()
+        with self._change:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._jobs or self._closed)
+                if not self._jobs:
+                    return
+                path = next(iter(self._jobs))
+                job = self._jobs.pop(path)
+                self._busy = True
+            try:
+                job()
+            except BaseException as error:
+                with self._change:
+                    self._error = error
+                    self._jobs.clear()
+            finally:
+                with self._change:
+                    self._busy = False
+                    self._change.notify_all()

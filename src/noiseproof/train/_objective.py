@@ -1,0 +1,101 @@
+"""What a run minimises: a loss on a batch's logits, with what is added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from .._seeds import derive
+
+Criterion = Callable[[Tensor, Tensor], Tensor]
+
+
+class Objective(Protocol):
+    """Logits, labels and the samples' indices to a number; told when an epoch begins."""
+
+    def begin(self, epoch: int) -> None: ...
+
+    def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor: ...
+
+
+class LossObjective:
+    """Any loss of logits and labels, and the penalty on the batch's mean prediction."""
+
+    def __init__(self, loss: Criterion, balance: float, prior: Tensor) -> None:
+        self.loss = loss
+        self.balance = balance
+        self.prior = prior
+
+    def begin(self, epoch: int) -> None:
+        pass
+
+    def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
+        value = self.loss(logits, labels)
+        if self.balance:
+            value = value + self.balance * imbalance(logits, self.prior)
+        return value
+
+
+def imbalance(logits: Tensor, prior: Tensor) -> Tensor:
+    """KL(prior || mean prediction): infinite if a class is never predicted (Tanaka et al. 2018)."""
+    mean = logits.softmax(1).mean(0).clamp_min(1e-8)
+    return (prior * (prior.clamp_min(1e-8).log() - mean.log())).sum()
+
+
+class NLNLObjective:
+    """NLNL (Kim et al., ICCV 2019): learn first from what an image is not.
+
+    Three stages of equal length. In the first, -log(1 - p) of complementary labels, drawn anew
+    every epoch among the classes other than the given one; in the second the same where the
+    network holds the given label likelier than chance, p_y > 1/K; in the third, cross entropy
+    where p_y > 0.5. Classes are weighted by the largest class's count over their own.
+    """
+
+    STAGES = 3
+
+    def __init__(
+        self,
+        labels: Tensor,
+        num_classes: int,
+        epochs: int,
+        seed: int,
+        complements: int | None = None,
+    ) -> None:
+        self.labels = labels
+        self.num_classes = num_classes
+        self.epochs = epochs
+        self.seed = seed
+        self.complements = complements or (110 if num_classes == 100 else 1)
+        counts = torch.bincount(labels, minlength=num_classes).clamp_min(1).float()
+        self.weight = counts.max() / counts
+        self.stage = torch.zeros((), device=labels.device)
+        self.drawn = torch.zeros(
+            len(labels), self.complements, dtype=torch.int64, device=labels.device
+        )
+
+    def begin(self, epoch: int) -> None:
+        """This epoch's complementary labels and stage; in place, so that captured graphs see it."""
+        generator = torch.Generator(self.labels.device).manual_seed(
+            derive(self.seed, "complementary", epoch)
+        )
+        shift = torch.randint(
+            1, self.num_classes, self.drawn.shape, generator=generator, device=self.labels.device
+        )
+        self.drawn.copy_((self.labels.unsqueeze(1) + shift) % self.num_classes)
+        self.stage.fill_(min(self.STAGES - 1, epoch * self.STAGES // self.epochs))
+
+    def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
+        log_p = logits.log_softmax(1)
+        p = log_p.exp()
+        given = p.gather(1, labels.unsqueeze(1)).squeeze(1).detach()
+        others = self.drawn[index]
+        against = -(1 - p.gather(1, others)).clamp_min(1e-5).log() * self.weight[others]
+        negative = against.mean(1)
+        positive = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1) * self.weight[labels]
+        first, last = self.stage < 1, self.stage > 1
+        chosen = torch.where(first, True, given > torch.where(last, 0.5, 1 / self.num_classes))
+        each = torch.where(last, positive, negative) * chosen
+        return each.sum() / chosen.sum().clamp_min(1)

@@ -1,0 +1,174 @@
+"""Epochs of one run or of several at once: step by step, or as CUDA graphs.
+
+A batch of 128 small images fills a tenth of a large GPU, and launching its kernels takes longer
+than running them. So on a GPU a step is captured once as a graph and replayed, and the steps of
+several runs are parallel branches of one graph.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._state import sgd
+from ._trainee import Trainee, forward
+
+WARM_UP = 3  # runs before a capture, in which libraries choose their kernels
+
+
+class Pack:
+    """Runs whose epochs have the same number of steps, one step of each at a time."""
+
+    def __init__(self, trainees: Sequence[Trainee]) -> None:
+        self.trainees = list(trainees)
+        first = self.trainees[0]
+        self.size, self.batch, self.chunk = (
+            len(first.loader.images), first.loader.batch_size, first.chunk
+        )  # fmt: skip
+        for t in self.trainees:
+            if (len(t.loader.images), t.loader.batch_size, t.chunk) != (
+                self.size, self.batch, self.chunk,
+            ):  # fmt: skip
+                raise ValueError("runs of a pack must have training sets and batches of one size")
+
+    def epoch(self, number: int) -> list[list[float]]:
+        """Train an epoch; what was measured, a row a run."""
+        with self.settings():
+            for t in self.trainees:
+                t.begin(number)
+                t.network.train()
+            torch.manual_seed(self.trainees[0].seed_global(number))
+            for start in range(0, self.size, self.chunk):
+                for t in self.trainees:
+                    t.fill(start)
+                whole, rest = divmod(min(self.chunk, self.size - start), self.batch)
+                for _ in range(whole):
+                    self.step(self.batch)
+                if rest:
+                    self.step(rest)
+            return [row.tolist() for row in self.measure()]
+
+    def step(self, size: int) -> None:
+        for t in self.trainees:
+            t.step(size)
+
+    def measure(self) -> list[Tensor]:
+        return [t.measure() for t in self.trainees]
+
+    @contextlib.contextmanager
+    def settings(self) -> Iterator[None]:
+        """The global switches that a run wants, and then as they were."""
+        first = self.trainees[0]
+        if first.loader.device.type != "cuda":
+            yield
+            return
+        exact = first.run.precision == "fp32"
+        matmul = torch.backends.cuda.matmul.allow_tf32
+        same = torch.backends.cudnn.deterministic  # the user's wish for the same bits every time
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=not same, deterministic=same, allow_tf32=not exact
+        ):
+            torch.backends.cuda.matmul.allow_tf32 = not exact
+            try:
+                yield
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = matmul
+
+
+class GraphPack(Pack):
+    """The same on a GPU, each step of all runs one replay of a graph.
+
+    Args:
+        trainees: the runs.
+        compiled: whether the network and the update are compiled, which takes a while and then
+            makes steps faster. A short last batch is captured but not compiled.
+    """
+
+    def __init__(self, trainees: Sequence[Trainee], *, compiled: bool) -> None:
+        super().__init__(trainees)
+        self.compiled = compiled
+        self._graphs: dict[object, tuple[torch.cuda.CUDAGraph, Any]] = {}
+        self._streams = [_stream() for _ in self.trainees]
+
+    def step(self, size: int) -> None:
+        if size not in self._graphs:
+            compiled = self.compiled and size == self.batch
+            for t in self.trainees:
+                t.forward = compiled_forward() if compiled else forward
+                t.sgd = compiled_sgd() if self.compiled else sgd
+            self._graphs[size] = self._capture(lambda t: t.step(size))
+        self._graphs[size][0].replay()
+
+    def measure(self) -> list[Tensor]:
+        if "measure" not in self._graphs:
+            self._graphs["measure"] = self._capture(Trainee.measure)
+        graph, rows = self._graphs["measure"]
+        graph.replay()
+        return rows  # type: ignore[no-any-return]
+
+    def _capture(self, work: Callable[[Trainee], Any]) -> tuple[torch.cuda.CUDAGraph, list[Any]]:
+        """Record the same work for each run, on a stream of its own; nothing of it takes effect."""
+        before = [[t.clone() for t in trainee.moving()] for trainee in self.trainees]
+        main = torch.cuda.current_stream()
+        side = _stream()
+        side.wait_stream(main)
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                for trainee in self.trainees:
+                    work(trainee)
+        main.wait_stream(side)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        results = []
+        with torch.cuda.graph(graph):
+            here = torch.cuda.current_stream()
+            for trainee, stream in zip(self.trainees, self._streams, strict=True):
+                stream.wait_stream(here)
+                with torch.cuda.stream(stream):
+                    results.append(work(trainee))
+            for stream in self._streams:
+                here.wait_stream(stream)
+        for trainee, saved in zip(self.trainees, before, strict=True):
+            for tensor, value in zip(trainee.moving(), saved, strict=True):
+                tensor.copy_(value)
+        return graph, results
+
+
+def _stream() -> torch.cuda.Stream:
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
+# Compute what is cheap again where it is needed, rather than write it to memory and read it back:
+# a ReLU's gradient is wanted by two sums and by the gradient that passes through.
+_OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
+    "realize_reads_threshold": 16,
+    "realize_opcount_threshold": 200,
+    "realize_acc_reads_threshold": 16,
+}
+
+_COMPILED: dict[str, Callable[..., Tensor]] = {}
+
+
+def compiled_forward() -> Callable[..., Tensor]:
+    """The network's forward and backward passes as fused kernels, the same for all runs."""
+    return _compiled("forward", forward)
+
+
+def compiled_sgd() -> Callable[..., Tensor]:
+    return _compiled("sgd", sgd)
+
+
+def _compiled(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    if name not in _COMPILED:
+        import torch._dynamo
+
+        torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)
+        # What the compiler remarks on (too few SMs, slow compilation) is of no use here.
+        warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor)")
+        _COMPILED[name] = torch.compile(function, fullgraph=True, dynamic=False, options=_OPTIONS)
+    return _COMPILED[name]
