@@ -109,11 +109,11 @@ class Loader:
         at_once = self.batch_size * max(1, self.samples_at_once() // self.batch_size)
         for start in range(0, len(order), at_once):
             index = order[start : start + at_once]
-            pixels = self.pixels(index, draws[start : start + at_once])
+            images = self.normalise(self.pixels(index, draws[start : start + at_once]))
+            labels = self.labels[index]
             for part in range(0, len(index), self.batch_size):
                 chosen = slice(part, part + self.batch_size)
-                which = index[chosen]
-                yield Batch(self.normalise(pixels[chosen]), self.labels[which], which)
+                yield Batch(images[chosen], labels[chosen], index[chosen])
 
     def order(self, epoch: int) -> Tensor:
         """The samples in the order of this epoch."""

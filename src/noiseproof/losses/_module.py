@@ -349,5 +349,15 @@ def register_name(name: str, meaning: Any) -> None:
     _names[name] = meaning  # the same definition run again, as in a notebook, replaces the first
 
 
+def listed() -> dict[str, Any]:
+    """The names to show: not the functions of our own, which a recipe needs of another's loss."""
+    own = __name__.rpartition(".")[0]
+    return {
+        name: meaning
+        for name, meaning in _names.items()
+        if isinstance(meaning, type) or not meaning.__module__.startswith(own)
+    }
+
+
 def _where(meaning: Any) -> str:
     return f"{meaning.__module__}.{meaning.__qualname__}"

@@ -8,7 +8,7 @@ from typing import Any
 from ._expression import Custom, Expression, combine
 from ._forms import FORMS, Form
 from ._hyper import check_all, nearest
-from ._module import Loss, _names
+from ._module import Loss, _names, listed
 
 LONGEST = 1000  # characters; far more than a loss needs, far less than tires Python's own parser
 
@@ -123,7 +123,7 @@ class _Reader:
         if name in ("forward_correction", "backward_correction"):
             raise self.error(f"a text holds no matrix T; use noiseproof.{name}(loss, T) in Python")
         if meaning is None:
-            known = [*_names, *FORMS]
+            known = [*listed(), *FORMS]
             hint = nearest(name.lower(), known)
             raise self.error(f"unknown loss {name!r}{hint}; the known ones are {', '.join(known)}")
         if not isinstance(meaning, type):

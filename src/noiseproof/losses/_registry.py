@@ -9,7 +9,7 @@ from typing import Any
 from ._expression import Kind, Sum
 from ._forms import probes
 from ._hyper import Hyper
-from ._module import Loss, _names
+from ._module import Loss, listed
 from ._wrappers import from_function
 
 
@@ -35,13 +35,7 @@ class Entry:
 
 def registry() -> dict[str, Entry]:
     """Every known loss by its name: the declared ones, then those that the user registered."""
-    known = _names.items()
-    return {name: _entry(name, meaning) for name, meaning in known if not _internal(meaning)}
-
-
-def _internal(meaning: Any) -> bool:
-    """A function of our own that a recipe needs, such as another's version of a loss."""
-    return not isinstance(meaning, type) and meaning.__module__.startswith(__package__ or "")
+    return {name: _entry(name, meaning) for name, meaning in listed().items()}
 
 
 def terms(loss: Loss) -> list[tuple[float, Loss]]:

@@ -27,7 +27,7 @@ def accuracy(logits: Tensor, labels: Tensor) -> Tensor:
 def calibration_error(logits: Tensor, labels: Tensor) -> Tensor:
     """The expected calibration error in 15 bins: how far confidence is from accuracy."""
     confidence, predicted = logits.float().softmax(1).max(1)
-    bins = (confidence * BINS).long().clamp_(max=BINS - 1)
+    bins = (confidence * BINS).long().clamp_(0, BINS - 1)  # 0: of no number
     gap = confidence - (predicted == labels).float()
     return torch.zeros(BINS, device=logits.device).index_add_(0, bins, gap).abs().sum() / len(
         labels

@@ -1,23 +1,18 @@
-"""The command line. Thin: what a command does lives in its room, imported when it runs."""
+"""``noiseproof losses``: the losses as tables."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from tyro.extras import SubcommandApp
 
 import noiseproof
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = SubcommandApp()
 
-
-@app.command
 def losses(
     text: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="[LOSS]", help_behavior_hint="")
@@ -147,21 +142,3 @@ def _about_sum(loss: noiseproof.Loss, num_classes: int) -> str:
         f"over all {num_classes} classes it goes from {low:.4g} to {high:.4g} with the prediction, "
         f"so it is not robust by itself; normalize(...) is"
     )
-
-
-def main() -> None:
-    """The entry point: one clear line for a mistake of the user's, and exit status 2."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
-        print(f"noiseproof {noiseproof.__version__}")
-        return
-    try:
-        app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
-    except (ValueError, TypeError) as error:
-        print(f"noiseproof: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:  # noiseproof losses | head
-        sys.stderr.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,42 @@
+"""The command line. Thin: what a command does lives in its room, imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+from tyro.extras import SubcommandApp
+
+import noiseproof
+
+from ._losses import losses
+from ._train import train
+
+__all__ = ["main"]
+
+app = SubcommandApp()
+app.command(losses)
+app.command(train)
+
+
+def main() -> None:
+    """The entry point: one clear line for a mistake of the user's, and exit status 2."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"noiseproof {noiseproof.__version__}")
+        return
+    try:
+        app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
+    except (ValueError, TypeError) as error:
+        _say(error, 2)
+    except ArithmeticError as error:  # a run that diverged
+        _say(error, 1)
+    except BrokenPipeError:  # noiseproof losses | head
+        sys.stderr.close()
+    except OSError as error:
+        _say(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on from the last epoch", 130)
+
+
+def _say(what: object, status: int) -> None:
+    print(f"noiseproof: {what}", file=sys.stderr)
+    sys.exit(status)

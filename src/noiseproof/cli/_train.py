@@ -1,0 +1,156 @@
+"""``noiseproof train``: one run, with a progress bar."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from noiseproof.train import Run
+
+if TYPE_CHECKING:
+    from noiseproof.train import Progress
+
+
+def train(
+    run: Annotated[Run, tyro.conf.arg(name="")] = Run(),  # noqa: B008  # frozen
+    *,
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
+    data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    force: tyro.conf.FlagCreatePairsOff[bool] = False,
+    tensorboard: tyro.conf.FlagCreatePairsOff[bool] = False,
+) -> None:
+    """Train one network on one noisy data set with one loss.
+
+    A run that was stopped goes on from its last epoch; one that has ended prints its result again.
+    Settings that are not given are those of the protocol for the data set.
+
+    Args:
+        run: the settings.
+        out: the run keeps its results in a folder of its own under this one.
+        data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
+        force: start anew, whatever was kept of this run.
+        tensorboard: also write what TensorBoard shows, into the run's folder.
+    """
+    folder = out / run.hash
+    print(f"{run}, to {folder}", flush=True)
+    from noiseproof.train import fit
+
+    before = len(_trained(folder)) if not force else 0
+    with ExitStack() as stack:
+        watchers: list[Callable[[Progress], None]] = [_progress(run, before, stack)]
+        if tensorboard:
+            watchers.append(_tensorboard(folder, stack))
+
+        def watch(progress: Progress) -> None:
+            for watcher in watchers:
+                watcher(progress)
+
+        result = fit(run, out=out, data_root=data_root, force=force, on_epoch=watch)
+    trained = result.network is not None
+    if not trained:
+        print("this run has ended before; --force runs it anew")
+    last = result.history[-1]
+    ema = last.get("test_accuracy_ema")
+    beside = "" if ema is None else f" ({ema:.2%} with averaged weights)"
+    print(f"test accuracy {result.accuracy:.2%}{beside} after {len(result.history)} epochs")
+    print(f"results in {folder}")
+
+
+def _trained(folder: Path) -> list[dict[str, float]]:
+    from noiseproof.results import Folder
+
+    try:
+        return Folder(folder).read_history()
+    except ValueError:  # fit will say what is wrong
+        return []
+
+
+def _numbers(progress: Progress) -> dict[str, str]:
+    row = progress.row
+    return {
+        "loss": f"{row['train_loss']:.4f}",
+        "train": f"{row['train_accuracy']:.1%}",
+        "test": f"{row['test_accuracy']:.1%}",
+        "speed": _short(progress.images_per_second),
+    }
+
+
+def _short(number: float) -> str:
+    return f"{number / 1000:.1f}k" if number >= 1000 else f"{number:.0f}"
+
+
+def _progress(run: Run, before: int, stack: ExitStack) -> Callable[[Progress], None]:
+    """A bar on a terminal; else a line every so often, and always the last."""
+    if not sys.stdout.isatty():
+        return _lines()
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    bar = stack.enter_context(
+        Bar(
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=10),
+            TextColumn(
+                "loss {task.fields[loss]}  noisy {task.fields[train]}  "
+                "test {task.fields[test]}  {task.fields[speed]}/s"
+            ),
+            TimeRemainingColumn(compact=True),
+        )
+    )
+    epochs = run.filled().epochs
+    blank: dict[str, Any] = dict.fromkeys(("loss", "train", "test", "speed"), "-")
+    task = bar.add_task("train", total=epochs, completed=before, **blank)
+
+    def watch(progress: Progress) -> None:
+        fields: dict[str, Any] = _numbers(progress)
+        bar.update(task, completed=progress.epoch, **fields)
+
+    return watch
+
+
+def _lines(every: float = 5.0) -> Callable[[Progress], None]:
+    said = -math.inf
+
+    def watch(progress: Progress) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said < every and progress.epoch != progress.epochs:
+            return
+        said = now
+        n = _numbers(progress)
+        print(
+            f"epoch {progress.epoch}/{progress.epochs}: loss {n['loss']}, "
+            f"noisy labels {n['train']}, test {n['test']}, {n['speed']} images/s",
+            flush=True,
+        )
+
+    return watch
+
+
+def _tensorboard(folder: Path, stack: ExitStack) -> Callable[[Progress], None]:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ValueError(
+            'TensorBoard is not installed: pip install "noiseproof[tensorboard]"'
+        ) from None
+    writer: Any = None
+
+    def watch(progress: Progress) -> None:
+        nonlocal writer
+        if writer is None:  # what another process wrote after this epoch is not to be shown
+            writer = SummaryWriter(str(folder), purge_step=progress.epoch)
+            stack.callback(writer.close)
+        for name, value in progress.row.items():
+            if name != "epoch":
+                writer.add_scalar(name, value, progress.epoch)
+
+    return watch
