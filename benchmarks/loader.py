@@ -42,7 +42,7 @@ def rate(batches: Callable[[], Iterable[Any]], images: int, device: str, epochs:
 
 def peer(images: Tensor, labels: Tensor, batch: int, workers: int) -> Iterable[Any]:
     if not torch.cuda.is_available():  # a torch without CUDA lacks operators that the import wants
-        library = torch.library.Library("torchvision", "DEF")
+        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for name in ("nms", "qnms"):
             schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
             library.define(schema)  # type: ignore[no-untyped-call]

@@ -62,7 +62,7 @@ def ours(name: str, content: data.Dataset, width: int, steps: int) -> float:
         Run(dataset=content.name, loss=LOSSES[(3 + i) % len(LOSSES)], model=name, device="cuda")
         for i in range(width)
     ]
-    pack: Pack = GraphPack([setup.trainee(run, data=content) for run in runs], compiled=True)
+    pack: Pack = GraphPack([setup.trainee(run, data=content) for run in runs], compiled=False)
     steps = min(steps, pack.chunk // BATCH)
     times = []
     with pack.settings():
@@ -73,14 +73,18 @@ def ours(name: str, content: data.Dataset, width: int, steps: int) -> float:
             for t in pack.trainees:
                 t.fill(0)
                 t._step.zero_()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()  # type: ignore[no-untyped-call]
+            start, end = (_event() for _ in range(2))
+            start.record()
             for _ in range(steps):
                 pack.step(BATCH)
-            end.record()  # type: ignore[no-untyped-call]
+            end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / steps / width)
     return float(statistics.median(times[1:]))
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def ordinary(name: str, content: data.Dataset, workers: int, steps: int) -> float:

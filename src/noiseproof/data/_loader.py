@@ -111,9 +111,8 @@ class Loader:
             index = order[start : start + at_once]
             images = self.normalise(self.pixels(index, draws[start : start + at_once]))
             labels = self.labels[index]
-            for part in range(0, len(index), self.batch_size):
-                chosen = slice(part, part + self.batch_size)
-                yield Batch(images[chosen], labels[chosen], index[chosen])
+            parts = (torch.split(t, self.batch_size) for t in (images, labels, index))
+            yield from map(Batch, *parts)
 
     def order(self, epoch: int) -> Tensor:
         """The samples in the order of this epoch."""

@@ -6,6 +6,7 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
+from ._layers import Padding, padded
 from ._resnet import ResNet
 
-__all__ = ["CNN4", "CNN8", "MLP", "ResNet", "build", "names"]
+__all__ = ["CNN4", "CNN8", "MLP", "Padding", "ResNet", "build", "names", "padded"]

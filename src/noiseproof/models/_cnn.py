@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ._layers import conv_norm, pool
+from ._layers import Padding, conv_norm, linear_norm
 
 
-class _Blocks(nn.Module):
+class _Blocks(nn.Module, Padding):
     """Stages of 3×3 convolutions, each ended by a pooling, then a hidden layer and the classes."""
 
     def __init__(
@@ -45,13 +44,12 @@ class _Blocks(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         layers = zip(self.convs, self.norms, strict=True)
         for size in self.stage_sizes:
-            for conv, norm in islice(layers, size):
+            for i, (conv, norm) in enumerate(islice(layers, size)):
                 assert isinstance(conv, nn.Conv2d)
                 assert isinstance(norm, nn.BatchNorm2d)
-                x = conv_norm(x, conv, norm)
-            x = pool(x)
-        x = x[:, : self.width].flatten(1)  # lean layers may carry channels of zeros
-        return self.classes(F.relu(self.hidden_norm(self.hidden(x))))  # type: ignore[no-any-return]
+                x = conv_norm(x, conv, norm, pool=i == size - 1)
+        x = x[:, : self.width].flatten(1)  # fused layers carry channels of zeros
+        return self.classes(linear_norm(x, self.hidden, self.hidden_norm))  # type: ignore[no-any-return]
 
 
 class CNN4(_Blocks):

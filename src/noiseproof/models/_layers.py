@@ -1,4 +1,4 @@
-"""A convolution with its batch norm and ReLU, in two ways that compute the same function."""
+"""A convolution, its batch norm and what follows, in two ways that compute the same function."""
 
 from __future__ import annotations
 
@@ -6,69 +6,79 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Tensor cores read channels in groups of 16 bytes: eight numbers of 16 bits.
-_GROUP = 8
+from .. import kernels
+
+_GROUP = 8  # tensor cores read channels in groups of 16 bytes: eight numbers of 16 bits
 
 
-def conv_norm(x: Tensor, conv: nn.Conv2d, norm: nn.BatchNorm2d, *, relu: bool = True) -> Tensor:
-    """``relu(norm(conv(x)))``, lean where the compiler sees it in training."""
-    if torch.compiler.is_compiling() and norm.training and norm.track_running_stats:
-        return lean_conv_norm(x, conv, norm, relu=relu)
-    x = norm(conv(x))
-    return F.relu(x) if relu else x
-
-
-def pool(x: Tensor) -> Tensor:
-    """``max_pool2d(x, 2)``, lean where the compiler sees it.
-
-    As a choice among four pixels, the first of equals winning, it is fused with what is before it
-    and passes gradients on without indices.
-    """
-    if not torch.compiler.is_compiling() or x.shape[2] % 2 or x.shape[3] % 2:
-        return F.max_pool2d(x, 2)
-    best = x[:, :, ::2, ::2]
-    for other in (x[:, :, ::2, 1::2], x[:, :, 1::2, ::2], x[:, :, 1::2, 1::2]):
-        best = torch.where(other > best, other, best)
-    return best
-
-
-def lean_conv_norm(
-    x: Tensor, conv: nn.Conv2d, norm: nn.BatchNorm2d, *, relu: bool = True
+def conv_norm(
+    x: Tensor,
+    conv: nn.Conv2d,
+    norm: nn.BatchNorm2d,
+    *,
+    relu: bool = True,
+    residual: Tensor | None = None,
+    pool: bool = False,
 ) -> Tensor:
-    """The same function and the same gradients, in fewer and better aligned kernels.
+    """``relu(norm(conv(x)) + residual)``, then a 2×2 pooling, with what of it is asked for.
+
+    In training on a GPU, kernels of our own do what follows the convolution.
+    """
+    if norm.training and kernels.available(x) and not torch.compiler.is_compiling():
+        return fused_conv_norm(x, conv, norm, relu=relu, residual=residual, pool=pool)
+    x = norm(conv(x))
+    if residual is not None:
+        x = x + residual
+    if relu:
+        x = F.relu(x)
+    return F.max_pool2d(x, 2) if pool else x
+
+
+def fused_conv_norm(
+    x: Tensor,
+    conv: nn.Conv2d,
+    norm: nn.BatchNorm2d,
+    *,
+    relu: bool,
+    residual: Tensor | None,
+    pool: bool,
+) -> Tensor:
+    """The same function and the same gradients, in fewer kernels and fewer passes over memory.
 
     Channels are padded to a multiple of eight with weights of zero, and stay padded for the next
     convolution: left to the convolution library, 3 or 196 channels are padded and cut again at
-    every call. The convolution's bias is not added, since the norm takes it away again: it is felt
-    in the running mean alone, and its gradient is exactly zero. The norm's count of batches, which
-    nothing reads, is left alone: a kernel a layer.
+    every call. The convolution's bias is not added, since the norm takes it away again.
     """
-    width = conv.out_channels
-    more = -width % _GROUP
-    x = pad_channels(x)
-    weight = F.pad(conv.weight, (0, 0, 0, 0, 0, x.shape[1] - conv.in_channels, 0, more))
+    x = _pad(x)
+    weight = conv.weight
+    more_in, more_out = x.shape[1] - conv.in_channels, padded(conv.out_channels) - conv.out_channels
+    if more_in or more_out:
+        weight = F.pad(weight, (0, 0, 0, 0, 0, more_in, 0, more_out))
     y = F.conv2d(x, weight, None, conv.stride, conv.padding)
-    variance, mean = torch.var_mean(y.float(), dim=(0, 2, 3), correction=0)
-    scale = F.pad(norm.weight, (0, more)) * torch.rsqrt(variance + norm.eps)
-    shift = F.pad(norm.bias, (0, more)) - mean * scale
-    if conv.bias is not None:
-        shift = shift + 0 * F.pad(conv.bias, (0, more))  # so that it has a gradient, of zero
-    out = y.float() * scale.view(1, -1, 1, 1) + shift.view(1, -1, 1, 1)
-    _track(norm, conv, mean[:width].detach(), variance[:width].detach(), y.numel() // y.shape[1])
-    return (F.relu(out) if relu else out).to(y.dtype)
+    within = pool and not y.shape[2] % 2 and not y.shape[3] % 2
+    bias = None if conv.bias is None else conv.bias.detach()
+    out = kernels.norm_relu(y, norm, conv_bias=bias, relu=relu, residual=residual, pool=within)
+    return F.max_pool2d(out, 2) if pool and not within else out
 
 
-def pad_channels(x: Tensor) -> Tensor:
-    """Channels of zeros up to the next multiple of eight."""
-    more = -x.shape[1] % _GROUP
+def linear_norm(x: Tensor, linear: nn.Linear, norm: nn.BatchNorm1d) -> Tensor:
+    """``relu(norm(linear(x)))``, likewise."""
+    if not (norm.training and kernels.available(x)) or torch.compiler.is_compiling():
+        return F.relu(norm(linear(x)))
+    y = F.linear(x, linear.weight).unsqueeze(-1).unsqueeze(-1)
+    bias = None if linear.bias is None else linear.bias.detach()
+    return kernels.norm_relu(y, norm, conv_bias=bias).flatten(1)
+
+
+class Padding:
+    """A mark: a network that also takes images with channels of zeros behind their own."""
+
+
+def padded(channels: int) -> int:
+    """The next multiple of eight."""
+    return channels + -channels % _GROUP
+
+
+def _pad(x: Tensor) -> Tensor:
+    more = padded(x.shape[1]) - x.shape[1]
     return F.pad(x, (0, 0, 0, 0, 0, more)) if more else x
-
-
-def _track(norm: nn.BatchNorm2d, conv: nn.Conv2d, mean: Tensor, variance: Tensor, n: int) -> None:
-    assert norm.running_mean is not None
-    assert norm.running_var is not None
-    assert norm.momentum is not None
-    if conv.bias is not None:
-        mean = mean + conv.bias.detach()
-    norm.running_mean.lerp_(mean, norm.momentum)
-    norm.running_var.lerp_(variance * (n / max(n - 1, 1)), norm.momentum)

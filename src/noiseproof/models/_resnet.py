@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ._layers import conv_norm
+from ._layers import Padding, conv_norm
 
 
 def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
@@ -27,8 +27,7 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         out = conv_norm(x, self.conv1, self.bn1)
-        out = conv_norm(out, self.conv2, self.bn2, relu=False)
-        return F.relu(out + _carried(x, self.downsample))
+        return conv_norm(out, self.conv2, self.bn2, residual=_carried(x, self.downsample))
 
 
 class Bottleneck(nn.Module):
@@ -47,8 +46,7 @@ class Bottleneck(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         out = conv_norm(x, self.conv1, self.bn1)
         out = conv_norm(out, self.conv2, self.bn2)
-        out = conv_norm(out, self.conv3, self.bn3, relu=False)
-        return F.relu(out + _carried(x, self.downsample))
+        return conv_norm(out, self.conv3, self.bn3, residual=_carried(x, self.downsample))
 
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
@@ -66,7 +64,7 @@ def _carried(x: Tensor, shortcut: nn.Sequential | None) -> Tensor:
     return conv_norm(x, conv, norm, relu=False)
 
 
-class ResNet(nn.Module):
+class ResNet(nn.Module, Padding):
     """A residual network of four stages.
 
     Args:

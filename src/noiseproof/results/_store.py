@@ -5,26 +5,37 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+_BESIDE = ".part"
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Put content at path so that it is there whole or not at all, whatever happens meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, beside = tempfile.mkstemp(_BESIDE, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         Path(beside).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(
+                error.errno, f"{path} could not be written and is as it was: {error.strerror}"
+            ) from error
         raise
+
+
+def _is_not_finite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 class Folder:
@@ -41,7 +52,9 @@ class Folder:
         self.path = Path(path)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        text = json.dumps(content, indent=1, allow_nan=True) + "\n"
+        """Numbers that are not finite become null, which every reader of JSON knows."""
+        plain = {k: None if _is_not_finite(v) else v for k, v in content.items()}
+        text = json.dumps(plain, indent=1) + "\n"
         write_atomically(self.path / name, text.encode())
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -54,8 +67,18 @@ class Folder:
         except (ValueError, UnicodeDecodeError):
             content = None
         if not isinstance(content, dict):
-            raise ValueError(f"{path} is damaged; delete the folder {self.path} to run it again")
+            raise self.damaged(name)
         return content
+
+    def damaged(self, name: str) -> ValueError:
+        return ValueError(
+            f"{self.path / name} is damaged; delete the folder {self.path} to run it again"
+        )
+
+    def tidy(self) -> None:
+        """Remove what writers left that were killed at it."""
+        for beside in self.path.glob(f".*{_BESIDE}"):
+            beside.unlink(missing_ok=True)
 
     def write_history(self, rows: Sequence[Mapping[str, Any]]) -> None:
         out = io.StringIO()
@@ -73,7 +96,5 @@ class Folder:
         try:
             with path.open(newline="") as file:
                 return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"{path} is damaged; delete the folder {self.path} to run it again"
-            ) from None
+        except (ValueError, TypeError, csv.Error):
+            raise self.damaged(path.name) from None

@@ -57,7 +57,8 @@ def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoin
             saved, content["fingerprint"], content["epoch"], json.loads(content["history"]),
             content["tensors"],
         )  # fmt: skip
-        if content["format"] != FORMAT or len(found.history) != found.epoch:
+        whole = isinstance(saved, dict) and isinstance(found.tensors, dict)
+        if not whole or content["format"] != FORMAT or len(found.history) != found.epoch:
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"the checkpoint is not one of this version{remedy}") from None
@@ -70,7 +71,7 @@ def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoin
         )
         raise ValueError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
     if found.fingerprint != fingerprint:
-        raise ValueError(f"the checkpoint began from other labels or another network{remedy}")
+        raise ValueError(f"the checkpoint began from other labels, data, loss or network{remedy}")
     return found
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import math
 import platform
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 
 from .. import __version__
 from ..data import Dataset
+from ..models import Padding
 from ..noise import NoisyLabels
 from ..results import Folder
 from ._checkpoint import Checkpoint, Writer, read
@@ -94,7 +97,8 @@ def fit(
         force: start anew, whatever is in the folder.
         on_epoch: called after every epoch.
         graph: whether steps are captured as a CUDA graph; by default on a GPU.
-        compiled: whether the network is compiled; by default where it pays.
+        compiled: whether the network is compiled; by default where it pays, which for the
+            networks by name it does not: they have kernels of their own.
 
     Raises:
         DivergedError: the loss turned NaN or infinite; what was before is kept.
@@ -139,25 +143,35 @@ def fit_many(
         compiled: as in `fit`.
         pack: how many runs are trained side by side; by default as many as pay.
         own: what stands in for the runs' own data, network, loss, labels and prior, as in `fit`.
+            If there are several runs each trains a copy of the network.
     """
     runs = list(runs)
     setup = Setup(data_root)
+    own = {k: v for k, v in (own or {}).items() if v is not None}
+    digest = "" if out is None else _digest(own)
+
+    def job(run: Run) -> _Job:
+        mine = dict(own)
+        if "network" in own and len(runs) > 1:  # each starts from the weights that it has now
+            mine["network"] = copy.deepcopy(own["network"])
+        return _Job(run, setup, out, mine, digest)
+
     results: dict[int, Result] = {}
     waiting: dict[tuple[Any, ...], list[int]] = {}
     for i, run in enumerate(runs):
         folder = None if out is None else Folder(Path(out) / run.hash)
         if folder is not None and force:
             shutil.rmtree(folder.path, ignore_errors=True)
-        done = None if folder is None else _read(run, folder)
+        done = None if folder is None else _read(run, folder, digest)
         if done is not None:
             results[i] = done
         else:
             waiting.setdefault(_kind(run), []).append(i)
     for indices in waiting.values():
         while indices:
-            first = _Job(runs[indices[0]], setup, out, own or {})
+            first = job(runs[indices[0]])
             width = pack or first.pays()
-            jobs = [first, *(_Job(runs[i], setup, out, own or {}) for i in indices[1:width])]
+            jobs = [first, *(job(runs[i]) for i in indices[1:width])]
             _train(jobs, on_epoch, graph, compiled)
             results |= dict(zip(indices[:width], (job.result() for job in jobs), strict=True))
             del indices[:width], first, jobs
@@ -170,21 +184,30 @@ def _kind(run: Run) -> tuple[Any, ...]:
     return (f.dataset, f.model, f.epochs, f.batch_size, f.holdout, f.precision, f.device)
 
 
-def _read(run: Run, folder: Folder) -> Result | None:
+def _read(run: Run, folder: Folder, digest: str) -> Result | None:
     """The result of a run that has ended."""
     content = folder.read_json("result.json")
     if content is None:
         return None
-    return Result(run, folder.read_history(), folder.path, None, content.get("error"))
+    if content.get("own", "") != digest:
+        raise ValueError(
+            f"{folder.path} holds a run of the same settings with other data, labels, network or "
+            "loss of your own; give another folder, or force=True to start anew"
+        )
+    history = folder.read_history()
+    if len(history) != content.get("epochs"):
+        raise folder.damaged("history.csv")
+    return Result(run, history, folder.path, None, content.get("error"))
 
 
 class _Job:
     """A run on its way: its trainee, its history, its folder."""
 
     def __init__(
-        self, run: Run, setup: Setup, out: Path | str | None, own: Mapping[str, Any]
+        self, run: Run, setup: Setup, out: Path | str | None, own: Mapping[str, Any], digest: str
     ) -> None:
         self.run = run
+        self.digest = digest
         self.trainee: Trainee = setup.trainee(run, **own)
         self.filled = self.trainee.run
         assert self.filled.epochs is not None
@@ -194,7 +217,7 @@ class _Job:
         self.history: list[Row] = []
         self.error: str | None = None
         if self.folder is not None:
-            self.fingerprint = _fingerprint(self.trainee)
+            self.fingerprint = _fingerprint(self.trainee, digest)
             found = read(self.checkpoint, run.settings(), self.fingerprint)
             if found is not None:
                 self.trainee.state.restore(found.tensors)
@@ -230,8 +253,11 @@ class _Job:
         writer.submit(path, write)
 
     def fail(self, step: int, row: Row) -> None:
+        name, value = "loss", row["train_loss"]
+        if math.isfinite(value):
+            name, value = "gradient's norm", row["gradient_norm"]
         self.error = (
-            f"the loss became {row['train_loss']:g} in epoch {len(self.history) + 1}, "
+            f"the {name} became {value:g} in epoch {len(self.history) + 1}, "
             f"step {step + 1} of {self.trainee.steps} ({self.run}); "
             f"lower lr={self.filled.lr:g} or the loss's weights"
         )
@@ -251,9 +277,9 @@ class _Job:
         if self.error is None:
             _save_network(network, self.folder.path / "model.pt")
         last = self.history[-1] if self.history else {}
-        self.folder.write_json(
-            "result.json", {"error": self.error, "epochs": len(self.history), **last}
-        )
+        ended = {"error": self.error, "epochs": len(self.history), "own": self.digest}
+        self.folder.write_json("result.json", {**ended, **last})
+        self.folder.tidy()
         if self.error is None:
             self.checkpoint.unlink(missing_ok=True)
 
@@ -290,7 +316,8 @@ def _pack_of(jobs: Sequence[_Job], epochs: int, graph: bool | None, compiled: bo
     if not (device.type == "cuda" if graph is None else graph):
         return Pack(trainees)
     if compiled is None:  # it takes about as long as some thousand steps
-        compiled = epochs * trainees[0].steps * len(jobs) > 5000
+        many = epochs * trainees[0].steps * len(jobs) > 5000
+        compiled = many and not isinstance(trainees[0].network, Padding)  # ours have kernels
     return GraphPack(trainees, compiled=compiled)
 
 
@@ -327,9 +354,37 @@ def _advance(
         writer.close()
 
 
-def _fingerprint(trainee: Trainee) -> str:
-    """Of what a run starts from and is not named by its settings: the labels and the weights."""
+def _digest(own: Mapping[str, Any]) -> str:
+    """Of what stands in for what the settings name; a function is known by its name alone."""
     digest = hashlib.sha256()
+    for name, value in sorted(own.items()):
+        digest.update(name.encode())
+        for part in _parts(value):
+            if isinstance(part, Tensor):
+                part = part.float() if part.dtype == torch.bfloat16 else part
+                digest.update(part.detach().cpu().numpy().tobytes())
+            else:
+                digest.update(str(part).encode())
+    return digest.hexdigest() if own else ""
+
+
+def _parts(value: Any) -> list[Any]:
+    match value:
+        case nn.Module():
+            return [repr(value), *value.state_dict().values()]
+        case Dataset(train=train, test=test):
+            tensors = [train.images, train.labels, test.images, test.labels]
+            return [value.mean, value.std, value.classes, *tensors]
+        case NoisyLabels(labels=labels, clean=clean):
+            return [torch.as_tensor(labels), torch.as_tensor(clean)]
+        case Tensor():
+            return [value]
+    return [getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value))]
+
+
+def _fingerprint(trainee: Trainee, own: str) -> str:
+    """Of what a run starts from and is not named by its settings: the labels and the weights."""
+    digest = hashlib.sha256(own.encode())
     for tensor in (trainee.loader.labels, trainee.clean, trainee.state.weights):
         digest.update(tensor.cpu().numpy().tobytes())
     digest.update(type(trainee.network).__name__.encode())
@@ -340,6 +395,7 @@ def describe(run: Run, trainee: Trainee) -> dict[str, Any]:
     """The settings of a run, what they came to, and the versions and the machine that ran it."""
     device = trainee.loader.device
     loss = getattr(trainee.objective, "loss", None)
+    low = trainee.low is not None
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     return {
         "hash": run.hash,
@@ -349,7 +405,7 @@ def describe(run: Run, trainee: Trainee) -> dict[str, Any]:
         "l1": trainee.settings.l1,
         "parameters": trainee.state.weights.numel(),
         "noise_rate": float((trainee.loader.labels != trainee.clean).float().mean()),
-        "precision": "bf16" if trainee.low is not None else replace(run).precision,
+        "precision": "bf16" if low else run.precision.replace("auto", "fp32"),
         "versions": {
             "noiseproof": __version__,
             "torch": torch.__version__,

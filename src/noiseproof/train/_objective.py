@@ -34,6 +34,11 @@ class LossObjective:
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         value = self.loss(logits, labels)
+        if value.dim():
+            raise ValueError(
+                f"a loss gives one number for a batch; this one gave {list(value.shape)}: "
+                'take its mean, or reduction="mean"'
+            )
         if self.balance:
             value = value + self.balance * imbalance(logits, self.prior)
         return value
@@ -51,7 +56,8 @@ class NLNLObjective:
     Three stages of equal length. In the first, -log(1 - p) of complementary labels, drawn anew
     every epoch among the classes other than the given one; in the second the same where the
     network holds the given label likelier than chance, p_y > 1/K; in the third, cross entropy
-    where p_y > 0.5. Classes are weighted by the largest class's count over their own.
+    where p_y > 0.5. Samples are weighted by the largest class's count over that of their own. A
+    hundred classes take 110 complementary labels, which are added up: each alone says little.
     """
 
     STAGES = 3
@@ -92,10 +98,9 @@ class NLNLObjective:
         p = log_p.exp()
         given = p.gather(1, labels.unsqueeze(1)).squeeze(1).detach()
         others = self.drawn[index]
-        against = -(1 - p.gather(1, others)).clamp_min(1e-5).log() * self.weight[others]
-        negative = against.mean(1)
-        positive = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1) * self.weight[labels]
+        negative = -(1 - p.gather(1, others)).clamp_min(1e-5).log().sum(1)
+        positive = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1)
         first, last = self.stage < 1, self.stage > 1
         chosen = torch.where(first, True, given > torch.where(last, 0.5, 1 / self.num_classes))
-        each = torch.where(last, positive, negative) * chosen
+        each = torch.where(last, positive, negative) * self.weight[labels] * chosen
         return each.sum() / chosen.sum().clamp_min(1)

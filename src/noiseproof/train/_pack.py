@@ -8,6 +8,7 @@ several runs are parallel branches of one graph.
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._state import sgd
 from ._trainee import Trainee, forward
 
 WARM_UP = 3  # runs before a capture, in which libraries choose their kernels
@@ -38,7 +38,7 @@ class Pack:
 
     def epoch(self, number: int) -> list[list[float]]:
         """Train an epoch; what was measured, a row a run."""
-        with self.settings():
+        with self.settings(), torch.random.fork_rng(devices=[]):
             for t in self.trainees:
                 t.begin(number)
                 t.network.train()
@@ -85,8 +85,9 @@ class GraphPack(Pack):
 
     Args:
         trainees: the runs.
-        compiled: whether the network and the update are compiled, which takes a while and then
-            makes steps faster. A short last batch is captured but not compiled.
+        compiled: whether the networks are compiled, which takes a while and then makes steps of
+            networks faster that bring no kernels of their own. A short last batch is captured but
+            not compiled.
     """
 
     def __init__(self, trainees: Sequence[Trainee], *, compiled: bool) -> None:
@@ -100,7 +101,6 @@ class GraphPack(Pack):
             compiled = self.compiled and size == self.batch
             for t in self.trainees:
                 t.forward = compiled_forward() if compiled else forward
-                t.sgd = compiled_sgd() if self.compiled else sgd
             self._graphs[size] = self._capture(lambda t: t.step(size))
         self._graphs[size][0].replay()
 
@@ -119,8 +119,9 @@ class GraphPack(Pack):
         side.wait_stream(main)
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
-                for trainee in self.trainees:
+                for trainee, saved in zip(self.trainees, before, strict=True):
                     work(trainee)
+                    _put_back(trainee, saved)
         main.wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -133,14 +134,27 @@ class GraphPack(Pack):
                     results.append(work(trainee))
             for stream in self._streams:
                 here.wait_stream(stream)
-        for trainee, saved in zip(self.trainees, before, strict=True):
-            for tensor, value in zip(trainee.moving(), saved, strict=True):
-                tensor.copy_(value)
-        return graph, results
+        return graph, results  # what is captured has not run
+
+
+def _put_back(trainee: Trainee, saved: Sequence[Tensor]) -> None:
+    for tensor, value in zip(trainee.moving(), saved, strict=True):
+        tensor.copy_(value)
 
 
 def _stream() -> torch.cuda.Stream:
     return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
+@functools.cache
+def compiled_forward() -> Callable[..., Tensor]:
+    """Forward and backward passes as fused kernels, for networks that have none of their own."""
+    import torch._dynamo
+
+    torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)
+    # What the compiler remarks on (too few SMs, slow compilation) is of no use here.
+    warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor)")
+    return torch.compile(forward, fullgraph=True, dynamic=False, options=_OPTIONS)
 
 
 # Compute what is cheap again where it is needed, rather than write it to memory and read it back:
@@ -150,25 +164,3 @@ _OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
     "realize_opcount_threshold": 200,
     "realize_acc_reads_threshold": 16,
 }
-
-_COMPILED: dict[str, Callable[..., Tensor]] = {}
-
-
-def compiled_forward() -> Callable[..., Tensor]:
-    """The network's forward and backward passes as fused kernels, the same for all runs."""
-    return _compiled("forward", forward)
-
-
-def compiled_sgd() -> Callable[..., Tensor]:
-    return _compiled("sgd", sgd)
-
-
-def _compiled(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    if name not in _COMPILED:
-        import torch._dynamo
-
-        torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)
-        # What the compiler remarks on (too few SMs, slow compilation) is of no use here.
-        warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor)")
-        _COMPILED[name] = torch.compile(function, fullgraph=True, dynamic=False, options=_OPTIONS)
-    return _COMPILED[name]

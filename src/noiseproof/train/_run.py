@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -81,15 +82,27 @@ class Run:
     """of the noise, the start, the order and the augmentation, each drawn independently"""
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("rate", 0, 1), ("ema", 0, 1), ("holdout", 0, 1), ("momentum", 0, 1),
-            ("lr", 0, math.inf), ("lr_floor", 0, math.inf), ("weight_decay", 0, math.inf),
-            ("clip", 0, math.inf), ("l1", 0, math.inf), ("balance", 0, math.inf),
-            ("epochs", 1, math.inf), ("batch_size", 2, math.inf), ("seed", 0, 2**32 - 1),
+        for name, kind, low, high in (
+            ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
+            ("momentum", float, 0, 1), ("lr", float, 0, math.inf), ("lr_floor", float, 0, math.inf),
+            ("weight_decay", float, 0, math.inf), ("clip", float, 0, math.inf),
+            ("l1", float, 0, math.inf), ("balance", float, 0, math.inf),
+            ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
+            ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
         ):  # fmt: skip
             value = getattr(self, name)
-            if value is not None and not low <= value <= high:
+            if value is None:
+                continue
+            if not low <= value <= high:
                 raise ValueError(f"{name} goes from {low} to {high:g}; it was {value}")
+            if value == math.inf or kind(value) != value:
+                what = "finite" if kind is float else "whole"
+                raise ValueError(f"{name} must be a {what} number; it was {value}")
+            object.__setattr__(self, name, kind(value))  # 1 and 1.0 are one run
+        for name, known in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                raise ValueError(f"{name} is one of {', '.join(known)}; it was {value!r}")
         for name in ("ema", "holdout"):
             if getattr(self, name) == 1:
                 raise ValueError(f"{name} must be below 1")
@@ -122,7 +135,7 @@ class Run:
         """What decides the numbers: every field but the device, the loss without its blanks."""
         values = dataclasses.asdict(self.filled())
         del values["device"]
-        values["loss"] = "".join(self.loss.lower().split()) if _is_plain(self.loss) else self.loss
+        values["loss"] = _NAME.sub(lambda name: name[0].lower(), "".join(self.loss.split()))
         return values
 
     @property
@@ -157,6 +170,11 @@ _FIXED = (  # noise that has no rate to choose
 )  # fmt: skip
 
 
-def _is_plain(loss: str) -> bool:
-    """Names are read in either case; hyper-parameters such as A are not."""
-    return "(" not in loss
+_CHOICES = {
+    "variant": ("paper", "authors"),
+    "protocol": ("paper", "authors"),
+    "schedule": ("cosine", "exponential", "constant"),
+    "precision": ("auto", "bf16", "tf32", "fp32"),
+}
+# Names of losses are read in either case; hyper-parameters, such as A in rce(A=-4), are not.
+_NAME = re.compile(r"\w+(?![\w=])")

@@ -195,7 +195,8 @@ def _held_out(n: int, fraction: float, seed: int, device: torch.device) -> tuple
 def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:
     normed = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in network.modules())
     if normed and n % batch_size == 1:
+        better = next(b for b in range(batch_size + 1, n + 2) if n % b != 1)
         raise ValueError(
             f"batch_size={batch_size} leaves a last batch of one of the {n} samples, of which "
-            f"batch norm has no statistics; give batch_size={batch_size + 1}"
+            f"batch norm has no statistics; give batch_size={better}"
         )

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+_COUNT = "num_batches_tracked"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,6 +56,7 @@ class State:
             view.copy_(parameters[name].detach())
         self.momenta = torch.zeros_like(self.weights)
         self.buffers = {n: b.detach().to(device).clone() for n, b in network.named_buffers()}
+        self._counted = {n: b.clone() for n, b in self.buffers.items() if n.endswith(_COUNT)}
         self.frozen = {
             n: p.detach().to(device) for n, p in network.named_parameters() if n not in parameters
         }
@@ -164,9 +167,8 @@ class State:
     @torch.no_grad()
     def count(self, steps: Tensor) -> None:
         """Tell batch norms how many batches they saw, which lean layers do not count."""
-        for name, buffer in self.buffers.items():
-            if name.endswith("num_batches_tracked"):
-                buffer.copy_(steps)
+        for name, before in self._counted.items():
+            self.buffers[name].copy_(before + steps)
 
     @torch.no_grad()
     def write_back(self, network: nn.Module, *, averaged: bool = False) -> None:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from .. import kernels
 from .._seeds import derive
 from ..data import Loader
+from ..models import Padding, padded
 from ._measure import accuracy, calibration_error, first_bad, fit_to_labels
 from ._objective import Objective
 from ._run import Run
@@ -32,11 +34,9 @@ class Held:
 
 
 def forward(
-    network: nn.Module, tensors: dict[str, Tensor] | None, pixels: Tensor, rows: Tensor,
-    scale: Tensor, shift: Tensor, low: torch.dtype | None,
-) -> Tensor:  # fmt: skip
-    """Rows of a uint8 buffer to logits, by a network with these tensors or, if None, its own."""
-    x = torch.addcmul(shift, pixels.index_select(0, rows).float(), scale)
+    network: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor, low: torch.dtype | None
+) -> Tensor:
+    """Images to logits, by a network with these tensors or, if None, its own."""
     with torch.autocast(
         x.device.type, low or torch.bfloat16, enabled=low is not None, cache_enabled=False
     ):
@@ -94,7 +94,10 @@ class Trainee:
         if device.type == "cpu" and network is start:
             self.state.adopt(network)
         self.forward: Forward = forward  # a compiled one may take its place
-        self.sgd = sgd
+        self._fused = kernels.available(loader.images)
+        self._sgd = kernels.sgd if self._fused else sgd
+        channels = loader.images.shape[1]
+        self._channels = padded(channels) if isinstance(network, Padding) else channels
         n, batch = len(loader.images), loader.batch_size
         self.steps = len(loader)
         self.tail = n % batch  # the size of the last batch where it is short
@@ -137,23 +140,28 @@ class Trainee:
         rows = self._ahead[:size] + self._place
         index = self._index[rows]
         labels = self.loader.labels[index]
-        tensors = self.state.tensors()
-        logits = self.forward(
-            self.network, tensors, self._pixels, rows,
-            self.loader.scale, self.loader.shift, self.low,
-        )  # fmt: skip
+        logits = self.forward(self.network, self.state.tensors(), self._batch(rows), self.low)
         loss = self.objective(logits, labels, index)
         leaves = self.state.leaves
         gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
         with torch.no_grad():
             self.state.gather(gradients)
-            norm = self.state.update(self.sgd, self._rate, self.settings)
+            norm = self.state.update(self._sgd, self._rate, self.settings)
             at = self._step.view(1)
             self._losses.index_copy_(0, at, loss.detach().view(1))
             self._norms.index_copy_(0, at, norm.view(1))
             self._predicted.index_copy_(0, index, logits.detach().argmax(1))
             self._step.add_(1)
             self._place.add_(size)
+
+    def _batch(self, rows: Tensor) -> Tensor:
+        """The images at these rows of the chunk, which follow each other from `place`."""
+        if not self._fused:
+            return self.loader.normalise(self._pixels.index_select(0, rows))
+        return kernels.take(
+            self._pixels, self._place, len(rows), self.loader.scale, self.loader.shift,
+            self.low or torch.float32, self._channels,
+        )  # fmt: skip
 
     @torch.no_grad()
     def measure(self) -> Tensor:
@@ -171,7 +179,7 @@ class Trainee:
             row["test_accuracy_ema"] = accuracy(averaged, self.test.labels)
         row["train_loss"] = self._losses.mean()
         row["gradient_norm"] = self._norms.mean()
-        row["first_bad"] = first_bad(self._losses)
+        row["first_bad"] = first_bad(self._losses + self._norms)
         return torch.stack([row[name].double() for name in (*self.columns, "first_bad")])
 
     @property
@@ -187,12 +195,9 @@ class Trainee:
         was = self.network.training
         self.network.eval()
         size = max(self.loader.batch_size, min(2048, self.loader.samples_at_once()))
-        rows = torch.arange(len(images), device=images.device)
         parts = [
-            forward(
-                self.network, tensors, images, part, self.loader.scale, self.loader.shift, self.low
-            )
-            for part in torch.split(rows, size)
+            forward(self.network, tensors, self.loader.normalise(part), self.low)
+            for part in torch.split(images, size)
         ]
         self.network.train(was)
         return torch.cat(parts)

@@ -1,0 +1,128 @@
+"""Batch norm in training, fused with ReLU, an addition and a pooling, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_BLOCKS = 1024  # of rows, whose sums are joined by one small kernel: eight for each multiprocessor
+_ROWS, _COLUMNS = 64, 64  # of a tile
+
+
+def norm_relu(
+    y: Tensor,
+    norm: nn.BatchNorm1d | nn.BatchNorm2d,
+    *,
+    conv_bias: Tensor | None = None,
+    relu: bool = True,
+    residual: Tensor | None = None,
+    pool: bool = False,
+) -> Tensor:
+    """``max_pool2d(relu(norm(y + conv_bias) + residual), 2)`` with what of it is asked for.
+
+    Args:
+        y: [N, C, H, W], channels last in memory. It may have more channels than the norm; those
+            come out as zeros.
+        norm: its weight, bias and running statistics, which are updated.
+        conv_bias: the bias that was not added to y, since the norm takes it away again: it is felt
+            in the running mean alone, and its gradient is zero.
+        relu: whether there is one.
+        residual: what is added before the ReLU; not with ``pool``.
+        pool: whether the largest of each two by two pixels is taken; needs ``relu``, even sizes.
+    """
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    out: Tensor = _NormRelu.apply(  # type: ignore[no-untyped-call]
+        y, norm.weight, norm.bias, residual, norm.running_mean, norm.running_var, conv_bias,
+        norm.momentum, norm.eps, relu, pool,
+    )  # fmt: skip
+    return out
+
+
+def _empty(channels: int, like: Tensor, rows: int = 1) -> Tensor:
+    return torch.empty(rows, channels, dtype=torch.float32, device=like.device)
+
+
+class _NormRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, y: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | None,
+        running_mean: Tensor, running_var: Tensor, conv_bias: Tensor | None,
+        momentum: float, eps: float, relu: bool, pool: bool,
+    ) -> Tensor:  # fmt: skip
+        from . import _norm_kernels as kernels
+
+        y = y.contiguous(memory_format=torch.channels_last)
+        n, channels, height, width = y.shape
+        rows, real = n * height * width, len(weight)
+        tiles = -(-channels // _COLUMNS)
+        each, blocks = _shares(rows)
+        means, squares = _empty(channels, y, blocks), _empty(channels, y, blocks)
+        tile = {"M": _ROWS, "C": _COLUMNS}
+        kernels.moments[blocks, tiles](y, means, squares, rows, channels, each, **tile)
+        saved = _empty(channels, y, 4)
+        few = {"B": _power_of_two(blocks), "C": 8}
+        kernels.statistics[(-(-channels // 8),)](
+            means, squares, weight, bias, running_mean, running_var,
+            weight if conv_bias is None else conv_bias, saved,
+            rows, channels, real, each, blocks, momentum, eps,
+            HAS_BIAS=conv_bias is not None, **few,
+        )  # fmt: skip
+        shape = (n, channels, height // 2, width // 2) if pool else y.shape
+        out = torch.empty(shape, dtype=y.dtype, device=y.device, memory_format=torch.channels_last)
+        if residual is not None:
+            residual = residual.contiguous(memory_format=torch.channels_last)
+        rows_out = out.numel() // channels
+        flags = {"RELU": relu, "ADD": residual is not None, "POOL": pool}
+        kernels.apply[-(-rows_out // _ROWS), tiles](
+            y, y if residual is None else residual, out, saved,
+            rows_out, channels, width // 2, width, **flags, **tile,
+        )  # fmt: skip
+        ctx.save_for_backward(y, weight, saved, out if residual is not None and relu else None)
+        ctx.flags = flags
+        ctx.mark_non_differentiable(*(t for t in (running_mean, running_var) if t.requires_grad))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        from . import _norm_kernels as kernels
+
+        y, weight, saved, out = ctx.saved_tensors
+        flags = ctx.flags
+        upstream = upstream.contiguous(memory_format=torch.channels_last)
+        channels, width = y.shape[1], y.shape[3]
+        rows_y, rows = y.numel() // channels, upstream.numel() // channels
+        tiles = -(-channels // _COLUMNS)
+        each, blocks = _shares(rows)
+        tile = {"M": _ROWS // 2 if flags["POOL"] else _ROWS, "C": _COLUMNS}
+        passed = torch.empty_like(y) if flags["ADD"] else y
+        sum_g, sum_gx = _empty(channels, y, blocks), _empty(channels, y, blocks)
+        kernels.sums[blocks, tiles](
+            upstream, y, y if out is None else out, passed, saved, sum_g, sum_gx,
+            rows, channels, each, width // 2, width, **flags, **tile,
+        )  # fmt: skip
+        factors = _empty(channels, y, 3)
+        d_weight, d_bias = torch.empty_like(weight), torch.empty_like(weight)
+        kernels.coefficients[(-(-channels // 8),)](
+            sum_g, sum_gx, saved, factors, d_weight, d_bias,
+            rows_y, channels, len(weight), blocks, B=_power_of_two(blocks), C=8,
+        )  # fmt: skip
+        gradient = torch.empty_like(y)
+        kernels.pass_back[-(-rows // tile["M"]), tiles](
+            upstream, y, passed, gradient, saved, factors,
+            rows, channels, width // 2, width, **flags, **tile,
+        )  # fmt: skip
+        d_residual = passed if flags["ADD"] else None
+        return (gradient, d_weight, d_bias, d_residual, *[None] * 7)
+
+
+def _shares(rows: int) -> tuple[int, int]:
+    """How many rows a block has, whole tiles of them, and how many blocks there are."""
+    each = _ROWS * max(1, -(-rows // (_BLOCKS * _ROWS)))
+    return each, -(-rows // each)
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()

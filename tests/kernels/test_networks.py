@@ -1,0 +1,53 @@
+"""Networks with the fused layers are the same functions, with the same gradients and statistics."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from noiseproof import kernels, models
+
+
+def error(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((found.detach().double() - exact.detach()).norm() / exact.detach().norm())
+
+
+@pytest.mark.parametrize(("name", "size"), [("cnn4", 8), ("cnn8", 16), ("resnet18", 8)])
+def test_fused_is_as_exact_as_plain(place, name, size, monkeypatch):
+    """No further from float64 than plain PyTorch is, and a little."""
+    if place.type == "cpu" and name == "cnn8":
+        pytest.skip("too slow in the interpreter")
+    torch.manual_seed(0)
+    plain = models.build(name, 7, 3, image_size=size).to(place, memory_format=torch.channels_last)
+    fused, exact = copy.deepcopy(plain), copy.deepcopy(plain).double()
+    x = torch.randn(4, 3, size, size, device=place)
+    upstream = torch.randn(4, 7, device=place)
+    outputs = {}
+    for network in (plain, exact, fused):
+        monkeypatch.setattr(kernels, "available", lambda _, use=network is fused: use)
+        like = next(network.parameters()).dtype
+        with torch.backends.cudnn.flags(allow_tf32=False):
+            outputs[network] = network.train()(x.to(like))
+            outputs[network].backward(upstream.to(like))
+    assert error(outputs[fused], outputs[exact]) < 2 * error(outputs[plain], outputs[exact]) + 1e-4
+    parameters = (dict(network.named_parameters()) for network in (plain, fused, exact))
+    one, two, true = parameters
+    for key in one:
+        if float(true[key].grad.abs().max()) < 1e-9:  # the norm takes it away again
+            assert two[key].grad is None
+            continue
+        limit = 2 * error(one[key].grad, true[key].grad) + 1e-3
+        assert error(two[key].grad, true[key].grad) < limit, key
+    for (key, one), two in zip(plain.named_buffers(), fused.buffers(), strict=True):
+        if not key.endswith("num_batches_tracked"):
+            torch.testing.assert_close(two, one, rtol=1e-4, atol=1e-5, msg=key)
+
+
+def test_images_may_bring_their_channels_of_zeros(place, monkeypatch):
+    monkeypatch.setattr(kernels, "available", lambda _: True)
+    network = models.build("cnn4", 7, 3, image_size=6).to(place).train()
+    x = torch.randn(4, 3, 6, 6, device=place)
+    wide = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, models.padded(3) - 3))
+    torch.testing.assert_close(network(x), network(wide))

@@ -1,0 +1,87 @@
+"""The fused batch norm against plain PyTorch, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from noiseproof import kernels
+
+
+def plain(y, norm, bias, relu, residual, pool):
+    real = norm.num_features
+    z = norm(y[:, :real] + (0 if bias is None else bias.view(1, -1, 1, 1)))
+    z = F.pad(z, (0, 0, 0, 0, 0, y.shape[1] - real))
+    z = z if residual is None else z + residual
+    z = F.relu(z) if relu else z
+    return F.max_pool2d(z, 2) if pool else z
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "real", "relu", "add", "pool"),
+    [
+        ((3, 16, 6, 4), 16, True, False, False),
+        ((3, 16, 6, 4), 12, True, False, True),
+        ((2, 72, 10, 10), 72, False, False, False),
+        ((2, 24, 5, 7), 24, True, True, False),
+        ((2, 8, 8, 8), 5, False, True, False),
+        ((4, 80, 12, 12), 76, True, False, True),
+        ((1, 8, 2, 2), 8, True, False, True),
+    ],
+)
+def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias):
+    torch.manual_seed(1)
+    y = torch.randn(shape, device=place) * 2 + 1
+    y[:, real:] = 0
+    y = y.contiguous(memory_format=torch.channels_last)
+    residual = torch.randn(shape, device=place) if add else None
+    conv_bias = torch.randn(real, device=place) if bias else None
+    norms = [nn.BatchNorm2d(real).to(place) for _ in range(2)]
+    for norm in norms:
+        with torch.no_grad():
+            norm.weight.copy_(torch.linspace(-1, 2, real))
+            norm.bias.copy_(torch.linspace(-0.5, 0.5, real))
+            norm.running_mean.fill_(0.3)
+    results = []
+    for i, norm in enumerate(norms):
+        at = y.clone(memory_format=torch.preserve_format).requires_grad_()
+        extra = None if residual is None else residual.clone().requires_grad_()
+        if i:
+            out = kernels.norm_relu(
+                at, norm, conv_bias=conv_bias, relu=relu, residual=extra, pool=pool
+            )
+        else:
+            out = plain(at, norm, conv_bias, relu, extra, pool)
+        upstream = torch.linspace(-1, 1, out.numel(), device=place).view(out.shape)
+        leaves = [at, norm.weight, norm.bias, *([] if extra is None else [extra])]
+        gradients = torch.autograd.grad(out, leaves, upstream)
+        results.append(
+            [out, gradients[0][:, :real], *gradients[1:], norm.running_mean, norm.running_var]
+        )
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_the_first_of_equals_gets_the_gradient(place):
+    norm = nn.BatchNorm2d(8).to(place)
+    y = torch.zeros(1, 8, 2, 4, device=place)
+    y[..., 2:] = 1  # one window of zeros, one of ones
+    y = y.contiguous(memory_format=torch.channels_last).requires_grad_()
+    twin = y.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+    kernels.norm_relu(y, norm, pool=True).sum().backward()
+    plain(twin, nn.BatchNorm2d(8).to(place), None, True, None, True).sum().backward()
+    torch.testing.assert_close(y.grad, twin.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_far_from_zero_no_digits_are_lost(place):
+    norm = nn.BatchNorm2d(8).to(place)
+    y = (torch.randn(4, 8, 16, 16, device=place) + 3000).contiguous(
+        memory_format=torch.channels_last
+    )
+    found = kernels.norm_relu(y, norm, relu=False)
+    mean = y.double().mean((0, 2, 3), keepdim=True)
+    expected = (y.double() - mean) / y.double().std((0, 2, 3), correction=0, keepdim=True)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=2e-3)

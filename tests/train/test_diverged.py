@@ -1,0 +1,56 @@
+"""A loss or a gradient that is no number ends a run, and what was before is kept."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+import torch
+
+from noiseproof.train import DivergedError, fit
+
+from .subjects import STEPS, tiny
+
+
+class Turning:
+    """A loss that turns into something else at one call."""
+
+    def __init__(self, call: int, value: float, *, gradient: bool = False) -> None:
+        self.calls, self.call, self.value, self.gradient = 0, call, value, gradient
+
+    def __call__(self, logits, labels):
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        self.calls += 1
+        if self.calls != self.call:
+            return loss
+        return loss + (logits * 0).sum().clamp_min(0).sqrt() if self.gradient else loss * self.value
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_what_was(value, tmp_path):
+    run = tiny(epochs=4)
+    message = rf"the loss became nan in epoch 3, step 2 of {STEPS} \(digits.*\); lower lr=0\.01 or"
+    kept = []
+    with pytest.raises(DivergedError, match=message):
+        fit(run, out=tmp_path, loss=Turning(2 * STEPS + 2, value), on_epoch=kept.append)
+    folder = tmp_path / run.hash
+    assert sorted(os.listdir(folder)) == ["checkpoint.pt", "history.csv", "result.json", "run.json"]
+    saved = torch.load(folder / "checkpoint.pt", weights_only=True)
+    assert saved["epoch"] == len(kept) == 2
+    assert bool(saved["tensors"]["weights"].isfinite().all())
+    assert len((folder / "history.csv").read_text().splitlines()) == 3
+    with pytest.raises(DivergedError, match=message):  # it has ended: it is not tried again
+        fit(run, out=tmp_path, loss=Turning(1, 1.0), on_epoch=kept.append)
+    assert len(kept) == 2
+
+
+def test_a_gradient_that_is_no_number_stops_the_run_before_it_is_kept(tmp_path):
+    """Of the last step of an epoch: the loss is a number, and the weights are none."""
+    turning = Turning(2 * STEPS, 0, gradient=True)
+    with pytest.raises(
+        DivergedError, match=rf"gradient's norm became nan in epoch 2, step {STEPS}"
+    ):
+        fit(tiny(epochs=2), loss=turning, out=tmp_path)
+    saved = torch.load(tmp_path / tiny().hash / "checkpoint.pt", weights_only=True)
+    assert saved["epoch"] == 1

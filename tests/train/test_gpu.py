@@ -1,0 +1,78 @@
+"""On a GPU: a captured step is the plain step, and packed runs are the runs alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from noiseproof.train import Run, fit, fit_many
+from noiseproof.train._pack import GraphPack, Pack
+from noiseproof.train._setup import Setup
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+SETTINGS = {"batch_size": 24, "epochs": 2, "crop": 1, "flip": True, "device": "cuda"}  # 60 steps
+
+
+@pytest.fixture(autouse=True)
+def _same_every_time():
+    with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
+        yield
+
+
+def losses(pack: type[Pack], runs: list[Run], **keywords) -> list[torch.Tensor]:
+    setup = Setup()
+    made = pack([setup.trainee(run) for run in runs], **keywords)
+    made.epoch(0)
+    return [t._losses.clone() for t in made.trainees]
+
+
+@pytest.mark.parametrize("model", ["cnn4", "cnn8", "resnet18", "mlp"])
+def test_a_graph_gives_the_plain_losses(model):
+    """The first 60 steps in float32, to the last digit but one."""
+    run = Run(model=model, precision="fp32", **SETTINGS)
+    plain, graph = losses(Pack, [run]), losses(GraphPack, [run], compiled=False)
+    torch.testing.assert_close(graph[0], plain[0], rtol=1e-6, atol=0)
+
+
+def test_packed_runs_give_what_they_give_alone():
+    runs = [
+        Run(model="cnn8", precision="fp32", loss=loss, seed=seed, **SETTINGS)
+        for loss, seed in (("nce+rce", 0), ("ce", 1), ("nfl+mae", 2))
+    ]
+    packed = losses(GraphPack, runs, compiled=False)
+    for run, together in zip(runs, packed, strict=True):
+        (alone,) = losses(GraphPack, [run], compiled=False)
+        torch.testing.assert_close(together, alone, rtol=1e-6, atol=0)
+
+
+def test_a_compiled_network_begins_the_same():
+    """Another order of sums: the first steps agree, later ones drift apart as rounding grows."""
+    run = Run(model="mlp", precision="fp32", **SETTINGS)
+    (plain,) = losses(Pack, [run])
+    (compiled,) = losses(GraphPack, [run], compiled=True)
+    torch.testing.assert_close(compiled[:10], plain[:10], rtol=1e-4, atol=0)
+
+
+def test_gpu_and_cpu_tell_the_same_story():
+    run = {"model": "cnn4", "loss": "nce", "rate": 0.6, "epochs": 10}
+    gpu, cpu = (fit(Run(device=device, **run)).accuracy for device in ("cuda", "cpu"))
+    assert abs(gpu - cpu) < 0.1
+
+
+def test_stopped_and_taken_up_again_side_by_side(tmp_path):
+    runs = [Run(model="cnn4", loss=loss, **SETTINGS) for loss in ("ce", "nce")]
+    fit_many(runs[:1], out=tmp_path)
+    results = fit_many(runs, out=tmp_path)
+    assert [len(r.history) for r in results] == [2, 2]
+    assert results[0].network is None
+
+
+def test_a_network_of_the_user_s_own():
+    network = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.Dropout(0.1),
+        torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 10),
+    )  # fmt: skip
+    result = fit(Run(epochs=15, device="cuda"), network=network, loss=torch.nn.CrossEntropyLoss())
+    assert result.accuracy > 0.5
+    assert next(network.parameters()).device.type == "cpu"

@@ -1,0 +1,176 @@
+"""A user's own data, network, loss and labels serve as well as names."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import noiseproof
+from noiseproof import data, models, noise
+from noiseproof._seeds import derive
+from noiseproof.train import fit
+
+from .subjects import (
+    StopError,
+    TiedNet,
+    but_seconds,
+    conv_net,
+    flat_net,
+    own_data,
+    same,
+    stop_after,
+    tiny,
+    weights,
+)
+
+
+def test_own_data():
+    own = own_data()
+    result = fit(tiny(dataset="mine", rate=0.2, batch_size=8, model="resnet18", epochs=1), data=own)
+    assert result.network.fc.out_features == 3
+    small = tiny(dataset="mine", noise="none", epochs=12, batch_size=8, lr=0.05, crop=0, flip=False)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * 36, 3))
+    assert fit(small, data=own, network=network).accuracy > 0.9
+
+
+@pytest.mark.parametrize(
+    "network",
+    [conv_net, flat_net, lambda: flat_net(dropout=0.5), TiedNet],
+    ids=["batch norm", "no batch norm", "dropout", "tied"],
+)
+def test_own_network_holds_the_trained_weights(network):
+    torch.manual_seed(0)
+    own = network()
+    before = weights(own)
+    result = fit(tiny(loss="ce", noise="none", epochs=4, lr=0.05), network=own)
+    assert result.network is own
+    assert not same(before, weights(own))
+    assert result.accuracy > 0.5
+
+
+def test_dropout_is_drawn_by_the_seed_and_anew_every_epoch():
+    class Watching(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.seen = nn.Parameter(torch.ones(10)), []
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            kept = F.dropout(torch.ones(10), training=self.training)
+            if self.training:
+                self.seen.append(kept)
+            return x.flatten(1)[:, :10] * self.scale * kept
+
+    def masks(seed: int) -> list[torch.Tensor]:
+        torch.seed()
+        network = Watching()
+        fit(tiny(seed=seed, batch_size=1437), network=network)
+        return network.seen
+
+    first, second = masks(0)
+    assert not torch.equal(first, second)
+    assert same([first, second], masks(0))
+    assert not same([first, second], masks(1))
+
+
+def test_a_pretrained_network_is_where_training_starts():
+    trained = fit(tiny(loss="ce", noise="none", epochs=4)).network
+    before = copy.deepcopy(trained)
+    still = fit(tiny(lr=0.0, epochs=1, loss="ce", momentum=0.0), network=trained)
+    assert same(
+        [p.detach() for p in before.parameters()], [p.detach() for p in trained.parameters()]
+    )
+    assert still.history[0]["train_accuracy_clean"] > 0.7
+    assert fit(tiny(epochs=1, lr=0.0)).history[0]["train_accuracy_clean"] < 0.3
+
+
+def test_a_network_by_name_and_the_same_one_given_are_one():
+    given = models.build("mlp", 10, 1, image_size=8, seed=derive(0, "start"))
+    named, own = fit(tiny()), fit(tiny(), network=given)
+    assert but_seconds(named.history) == but_seconds(own.history)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        F.cross_entropy,
+        nn.CrossEntropyLoss(),
+        lambda z, y: F.nll_loss(z.log_softmax(1), y),
+        noiseproof.parse("ce"),
+    ],
+    ids=["function", "module", "lambda", "ours"],
+)
+def test_own_loss(loss):
+    own, named = fit(tiny(), loss=loss), fit(tiny(loss="ce"))
+    for one, two in zip(own.history, named.history, strict=True):
+        assert one["train_loss"] == pytest.approx(two["train_loss"], rel=1e-3)
+    assert own.accuracy == pytest.approx(named.accuracy, abs=0.02)
+
+
+def test_a_loss_with_tensors_of_its_own():
+    weight = torch.linspace(0.5, 1.5, 10)
+    own = fit(tiny(), loss=nn.CrossEntropyLoss(weight=weight))
+    again = fit(tiny(), loss=lambda z, y: F.cross_entropy(z, y, weight=weight))
+    assert but_seconds(own.history) == but_seconds(again.history)
+
+
+@pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray])
+def test_own_labels(kind):
+    clean = data.load("digits").train.labels
+    noisy = clean.clone()
+    noisy[:400] = (noisy[:400] + 1) % 10
+    labels = noise.from_labels(kind(clean), kind(noisy))
+    result = fit(tiny(epochs=1), labels=labels, loss=lambda z, y: z.sum() * 0)
+    assert result.history[0]["train_accuracy"] != result.history[0]["train_accuracy_clean"]
+    seen = []
+    fit(tiny(epochs=1), labels=labels, loss=lambda z, y: seen.append(y) or z.sum() * 0)
+    assert torch.equal(torch.bincount(torch.cat(seen)), torch.bincount(noisy))
+    with pytest.raises(ValueError, match="3 noisy labels were given for 1437 training images"):
+        fit(tiny(), labels=noise.from_labels([0, 1, 2], [0, 1, 1]))
+
+
+def test_drawn_labels_and_the_same_ones_given_are_one():
+    clean = data.load("digits").train.labels
+    labels = noise.make("symmetric", clean, 0.4, num_classes=10, seed=0)
+    assert but_seconds(fit(tiny(), labels=labels).history) == but_seconds(fit(tiny()).history)
+
+
+OWN = {
+    "data": lambda: data.from_arrays(
+        *(t.roll(1, 0) for t in vars(data.load("digits").train).values()),
+        *vars(data.load("digits").test).values(),
+    ),
+    "network": lambda: flat_net(seed=1),
+    "loss": lambda: nn.CrossEntropyLoss(label_smoothing=0.1),
+    "labels": lambda: noise.make(
+        "symmetric", data.load("digits").train.labels, 0.1, num_classes=10, seed=5
+    ),
+    "prior": lambda: torch.linspace(0.05, 0.15, 10),
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_another_s_result_is_not_taken_for_one_s_own(what, tmp_path):
+    """The hash names the settings and not what stands in for them."""
+    mine = {what: OWN[what]()}
+    fit(tiny(), out=tmp_path, **copy.deepcopy(mine))
+    assert fit(tiny(), out=tmp_path, **copy.deepcopy(mine)).network is None  # it was read
+    with pytest.raises(ValueError, match="same settings with other data, labels, network or loss"):
+        fit(tiny(), out=tmp_path)
+    assert fit(tiny(), out=tmp_path, force=True).network is not None
+    with pytest.raises(ValueError, match="give another folder, or force=True to start anew"):
+        fit(tiny(), out=tmp_path, **mine)
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_another_s_checkpoint_is_not_gone_on_from(what, tmp_path):
+    mine = {what: OWN[what]()}
+    with pytest.raises(StopError):
+        fit(tiny(), out=tmp_path, on_epoch=stop_after(1), **copy.deepcopy(mine))
+    with pytest.raises(ValueError, match="began from other labels, data, loss or network; delete"):
+        fit(tiny(), out=tmp_path)
+    assert len(fit(tiny(), out=tmp_path, **mine).history) == 2

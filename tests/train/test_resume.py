@@ -1,0 +1,101 @@
+"""A run that was stopped goes on to the numbers that it would have had, to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from noiseproof.train import Result, fit
+
+from .subjects import StopError, but_seconds, flat_net, same, stop_after, tiny, weights
+
+CASES = {
+    "plain": (tiny(epochs=4, batch_size=32), None),
+    "augmented": (tiny(epochs=4, crop=1, flip=True, rotate=10.0, schedule="exponential"), None),
+    "average": (tiny(epochs=4, ema=0.9, nesterov=True), None),
+    "dropout": (tiny(epochs=4), lambda: flat_net(dropout=0.5)),
+    "nlnl": (tiny(epochs=4, loss="nlnl"), None),
+    "clean labels": (tiny(epochs=4, noise="none", holdout=0.1), None),
+    "bf16": (tiny(epochs=4, precision="bf16", ema=0.9), flat_net),
+}
+
+
+STOPS = [("plain", (1,)), ("plain", (4,)), *((case, (1, 3)) for case in CASES)]
+
+
+@pytest.mark.parametrize(("case", "stops"), STOPS)
+def test_a_stopped_run_ends_as_an_uninterrupted_one(case, stops, tmp_path):
+    run, network = CASES[case]
+
+    def train(**more: Any) -> Result:
+        own = {} if network is None else {"network": network()}
+        torch.seed()  # another process has other numbers in its generators
+        return fit(run, **own, **more)
+
+    whole = train()
+    for epoch in stops:
+        with pytest.raises(StopError):
+            train(out=tmp_path, on_epoch=stop_after(epoch))
+    resumed = train(out=tmp_path)
+    assert but_seconds(resumed.history) == but_seconds(whole.history)
+    assert same(weights(resumed.network), weights(whole.network))
+    names = ["history.csv", "model.pt", "result.json", "run.json"]
+    assert sorted(os.listdir(resumed.folder)) == names
+
+
+def test_epochs_that_are_done_are_not_trained_again(tmp_path):
+    seen = []
+    run = tiny(epochs=4)
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, on_epoch=stop_after(3))
+    fit(run, out=tmp_path, on_epoch=lambda p: seen.append(p.epoch))
+    assert seen == [4]
+
+
+def test_force_starts_anew(tmp_path):
+    seen = []
+    with pytest.raises(StopError):
+        fit(tiny(), out=tmp_path, on_epoch=stop_after(1))
+    fit(tiny(), out=tmp_path, force=True, on_epoch=lambda p: seen.append(p.epoch))
+    assert seen == [1, 2]
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+    """As when a folder was renamed."""
+    run, other = tiny(), tiny(lr=0.5)
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, on_epoch=stop_after(1))
+    (tmp_path / run.hash).rename(tmp_path / other.hash)
+    with pytest.raises(
+        ValueError, match=r"other settings \(lr is 0\.01 there and 0\.5 here\); del"
+    ):
+        fit(other, out=tmp_path)
+    assert len(fit(other, out=tmp_path, force=True).history) == 2
+
+
+def test_a_damaged_checkpoint_is_refused_and_left(tmp_path):
+    run = tiny()
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, on_epoch=stop_after(1))
+    path = tmp_path / run.hash / "checkpoint.pt"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="the checkpoint is damaged; delete it, or give --force"):
+        fit(run, out=tmp_path)
+    path.unlink()
+    assert len(fit(run, out=tmp_path).history) == 2
+
+
+def test_stopped_between_the_last_epoch_and_the_end(tmp_path):
+    run = tiny()
+    whole = fit(run)
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, on_epoch=stop_after(2))
+    assert not (tmp_path / run.hash / "result.json").exists()
+    ended = fit(run, out=tmp_path, on_epoch=stop_after(2))
+    assert but_seconds(ended.history) == but_seconds(whole.history)
+    told = json.loads((ended.folder / "result.json").read_text())
+    assert told["epochs"] == 2

@@ -1,0 +1,126 @@
+"""A run is a value: its hash, what it takes from its protocol, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from noiseproof.train import Run
+from noiseproof.train._protocols import Protocol, protocol_of
+
+OTHER = {  # for every field a value that is not the default
+    "dataset": "mnist", "noise": "pairflip", "rate": 0.5, "variant": "authors", "loss": "ce",
+    "model": "cnn4", "protocol": "authors", "epochs": 3, "batch_size": 64, "lr": 0.02,
+    "schedule": "constant", "lr_floor": 0.001, "momentum": 0.8, "nesterov": True,
+    "weight_decay": 0.1, "clip": 1.0, "crop": 1, "flip": True, "rotate": 5.0, "l1": 1e-4,
+    "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
+}  # fmt: skip
+
+
+def test_the_hash_is_for_good():
+    """Folders of results are named by it: if this fails, old results are not found again."""
+    assert Run().hash == "6a34b0462a9b81ac"
+    cifar = Run(dataset="cifar10", rate=0.8, loss="10*nce + 0.1*rce(A=-4)", ema=0.999, seed=1)
+    assert cifar.hash == "a65a276821432bf6"
+
+
+def test_every_field_but_the_device_changes_the_hash():
+    assert {f.name for f in dataclasses.fields(Run)} == OTHER.keys()
+    hashes = {name: Run(**{name: value}).hash for name, value in OTHER.items()}
+    assert hashes.pop("device") == Run().hash
+    assert len({Run().hash, *hashes.values()}) == len(OTHER)
+
+
+@pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar100"])
+@pytest.mark.parametrize("protocol", ["paper", "authors"])
+def test_what_the_protocol_would_give_may_be_given(dataset, protocol):
+    run = Run(dataset=dataset, protocol=protocol)
+    values = dataclasses.asdict(protocol_of(protocol, dataset))
+    del values["weight_decay"]  # not filled: a published loss may bring its own
+    assert run.settings()["weight_decay"] is None
+    for name, value in values.items():
+        assert dataclasses.replace(run, **{name: value}).hash == run.hash, name
+    assert dataclasses.replace(run, **values, variant=protocol).hash == run.hash
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"loss": "nce+rce"}, {"loss": " NCE + RCE "}),
+        ({"loss": "10*nce+0.1*rce(A=-4)"}, {"loss": "10*NCE + 0.1 * Rce(A = -4)"}),
+        ({"loss": "nlnl"}, {"loss": "NLNL "}),
+        ({"lr": 1}, {"lr": 1.0}),
+        ({"rate": 0}, {"rate": 0.0}),
+        ({"epochs": 3}, {"epochs": 3.0}),
+        ({"noise": "none", "rate": 0.2}, {"noise": "none", "rate": 0.6}),
+        ({"noise": "cifar10n-worst", "rate": 0.2}, {"noise": "cifar10n-worst"}),
+        ({"device": "cpu"}, {"device": "cuda"}),
+    ],
+)
+def test_one_run_in_two_ways(one, other):
+    assert Run(**one).hash == Run(**other).hash
+
+
+def test_hyper_parameters_keep_their_case():
+    assert Run(loss="rce(A=-4)").settings()["loss"] == "rce(A=-4)"
+    assert Run(loss="rce(A=-4)").hash != Run(loss="rce(a=-4)").hash
+
+
+def test_numbers_of_numpy_serve():
+    import numpy as np
+
+    run = Run(seed=np.int64(3), rate=np.float32(0.5), epochs=np.int32(2))
+    assert run.hash == Run(seed=3, rate=0.5, epochs=2).hash
+
+
+def test_a_run_is_described_without_torch():
+    code = (
+        "import sys, noiseproof.train as t; r = t.Run(loss='nce', rate=0.2); r.hash; "
+        "r.filled(); r.learning_rate(1); str(r); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate": 1.1}, "rate goes from 0 to 1; it was 1.1"),
+        ({"rate": -0.1}, "rate goes from 0 to 1; it was -0.1"),
+        ({"rate": float("nan")}, "rate goes from 0 to 1; it was nan"),
+        ({"lr": -1}, "lr goes from 0 to inf; it was -1"),
+        ({"lr": float("inf")}, "lr must be a finite number; it was inf"),
+        ({"epochs": 0}, "epochs goes from 1 to inf; it was 0"),
+        ({"epochs": 1.5}, "epochs must be a whole number; it was 1.5"),
+        ({"epochs": float("inf")}, "epochs must be a whole number; it was inf"),
+        ({"batch_size": 1}, "batch_size goes from 2 to inf; it was 1"),
+        ({"seed": -1}, "seed goes from 0 to"),
+        ({"seed": 2**32}, "seed goes from 0 to"),
+        ({"momentum": 1.5}, "momentum goes from 0 to 1"),
+        ({"rotate": 181}, "rotate goes from 0 to 180"),
+        ({"crop": -1}, "crop goes from 0 to inf"),
+        ({"ema": 1}, "ema must be below 1"),
+        ({"holdout": 1.0}, "holdout must be below 1"),
+        ({"schedule": "cosin"}, "schedule is one of cosine, exponential, constant; it was 'cosin'"),
+        ({"precision": "fp16"}, "precision is one of auto, bf16, tf32, fp32; it was 'fp16'"),
+        ({"protocol": "mine"}, "protocol is one of paper, authors; it was 'mine'"),
+        ({"variant": "mine"}, "variant is one of paper, authors; it was 'mine'"),
+    ],
+)
+def test_what_is_out_of_range_is_named(settings, message):
+    with pytest.raises(ValueError, match=message.replace(".", r"\.")):
+        Run(**settings)
+
+
+def test_every_number_of_a_protocol_has_a_range():
+    for f in dataclasses.fields(Protocol):
+        if f.type in ("int", "float"):
+            with pytest.raises(ValueError, match=f"^{f.name} goes from"):
+                Run(**{f.name: -1})
+
+
+def test_a_run_as_a_line():
+    assert str(Run(loss="nce", seed=2)) == "digits, symmetric 0.4, nce, seed 2"
+    assert str(Run(noise="none")) == "digits, none, nce+rce, seed 0"
