@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..results import hash_of
 from ._protocols import Protocol, protocol_of
 
 NLNL = "nlnl"  # a loss by name alone: a procedure of three stages
@@ -141,8 +140,7 @@ class Run:
     @property
     def hash(self) -> str:
         """The run's name: the same for the same settings, however they were given."""
-        text = json.dumps(self.settings(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hash_of(self.settings())
 
     def __str__(self) -> str:
         noise = self.noise if self.noise in _FIXED else f"{self.noise} {self.rate:g}"

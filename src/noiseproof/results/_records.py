@@ -1,0 +1,144 @@
+"""Results as values: read from the folders of runs and from bundles of many, whoever made them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ._store import Folder, write_atomically
+
+Row = dict[str, float]
+BUNDLE = ".jsonl"
+_ENDED = "result.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A run that has ended: its settings, what they came to, and its history."""
+
+    settings: dict[str, Any]
+    """what decides its numbers, every field of the run but the device"""
+    history: list[Row]
+    """a row an epoch"""
+    about: dict[str, Any]
+    """the loss in full, weight decay, parameters, versions, machine, ..."""
+    error: str | None = None
+    """why it ended early"""
+    source: Path = field(default=Path())
+    """the folder or the bundle that it was read from"""
+
+    @property
+    def hash(self) -> str:
+        """The run's name, from its settings."""
+        return hash_of(self.settings)
+
+    @property
+    def accuracy(self) -> float:
+        """On the clean test set after the last epoch."""
+        return self.history[-1]["test_accuracy"] if self.history else math.nan
+
+    def column(self, name: str) -> list[float]:
+        """One number of every epoch."""
+        return [row.get(name, math.nan) for row in self.history]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was found: each run once, and a line for everything that could not be read."""
+
+    records: list[Record]
+    problems: list[str]
+
+
+def hash_of(settings: Mapping[str, Any]) -> str:
+    """The name of a run: the same for the same settings."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read(*places: Path | str) -> Reading:
+    """The results under these folders and in these bundles; of a run that is there twice the first.
+
+    A folder may be that of one run, one that holds such folders, or one that holds bundles. What is
+    damaged is reported and skipped; a run that has not ended is left out.
+    """
+    found: dict[str, Record] = {}
+    problems: list[str] = []
+    for place in map(Path, places):
+        if not place.exists():
+            problems.append(f"{place} is not there")
+        for source in _sources(place):
+            try:
+                for record in _bundle(source) if source.is_file() else [_folder(source)]:
+                    found.setdefault(record.hash, record)
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                what = error if isinstance(error, ValueError) else f"{source} is damaged ({error})"
+                problems.append(str(what).split("\n")[0])
+    return Reading(list(found.values()), problems)
+
+
+def _sources(place: Path) -> Iterator[Path]:
+    if place.is_file() or (place / _ENDED).exists():
+        yield place
+    elif place.is_dir():
+        yield from sorted(place.glob(f"*{BUNDLE}"))
+        yield from sorted(path.parent for path in place.glob(f"*/{_ENDED}"))
+
+
+def _folder(path: Path) -> Record:
+    folder = Folder(path)
+    described, ended = folder.read_json("run.json"), folder.read_json(_ENDED)
+    if described is None or ended is None:
+        raise ValueError(f"{path} lacks its run.json; delete the folder to run it again")
+    history = folder.read_history()
+    if len(history) != ended["epochs"]:
+        raise folder.damaged("history.csv")
+    settings = described.pop("settings")
+    described.pop("hash", None)
+    return Record(settings, history, described, ended["error"], path)
+
+
+def write_bundle(path: Path | str, records: Iterable[Record]) -> None:
+    """Many runs in one file, a line of JSON each, numbers rounded to five digits."""
+    lines = []
+    for record in sorted(records, key=lambda r: json.dumps(r.settings, sort_keys=True)):
+        columns = list(record.history[0]) if record.history else []
+        history = {name: [_rounded(v) for v in record.column(name)] for name in columns}
+        content = {
+            "settings": record.settings,
+            "about": record.about,
+            "error": record.error,
+            "history": history,
+        }
+        lines.append(json.dumps(content, separators=(",", ":")))
+    write_atomically(Path(path), ("\n".join(lines) + "\n").encode())
+
+
+def _rounded(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.5g}")
+    return int(short) if short.is_integer() else short
+
+
+def _bundle(path: Path) -> list[Record]:
+    records = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            content = json.loads(line)
+            columns = content["history"]
+            rows = [
+                {k: math.nan if v is None else float(v) for k, v in zip(columns, row, strict=True)}
+                for row in zip(*columns.values(), strict=True)
+            ]
+            records.append(
+                Record(content["settings"], rows, content["about"], content["error"], path)
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"{path}, line {number}, is damaged; fetch the file again") from None
+    return records
