@@ -24,6 +24,9 @@ docs: $(VENV)/.installed  ## rewrite the tables that are made from the registry
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/loss_cpu.py
+	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/loader.py
+	$(BIN)/python benchmarks/train_cpu.py
 
 dist: $(VENV)/.installed
 	rm -rf dist

@@ -3,7 +3,8 @@
     python docs/generate.py [--check]
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of losses and of speed in README.md
-(the latter from benchmarks/loss_cpu.csv), each between its marks, and the pictures.
+(the latter from benchmarks/loss_cpu.csv and train_step.csv), each between its marks, and the
+pictures.
 """
 
 from __future__ import annotations
@@ -108,6 +109,20 @@ def speed_table() -> str:
     return "\n".join(lines)
 
 
+def steps_table() -> str:
+    with (ROOT / "benchmarks" / "train_step.csv").open(newline="") as file:
+        measured = list(csv.DictReader(file))
+    lines = [
+        row("network", "what", "ms a step and run", "s an epoch", "times the ordinary loop"),
+        row("---", "---", "---:", "---:", "---:"),
+    ]
+    for m in measured:
+        if not m["what"].startswith("floor"):
+            numbers = (m["ms_per_step"], m["seconds_per_epoch"], m["times_ordinary"])
+            lines.append(row(f"`{m['network']}`", m["what"], *numbers))
+    return "\n".join(lines)
+
+
 def bounds_table() -> str:
     lines = [
         row(
@@ -148,6 +163,7 @@ def documents() -> dict[Path, str]:
     readme = ROOT / "README.md"
     text = between(readme.read_text(), "losses", short_table())
     text = between(text, "speed", speed_table())
+    text = between(text, "steps", steps_table())
     theory = ROOT / "docs" / "theory.md"
     bounds = between(theory.read_text(), "bounds", bounds_table())
     return {readme: text, ROOT / "docs" / "losses.md": page(), theory: bounds}

@@ -118,3 +118,66 @@ def test_draws_a_picture(run, tmp_path, suffix):
     signs = {"png": b"\x89PNG", "svg": b"<svg", "html": b"<!DOCTYPE html>"}
     assert signs[suffix] in start
     assert path.stat().st_size > 5000
+
+
+@pytest.fixture
+def trained(run, tmp_path):
+    arguments = ("train", "--epochs", "2", "--device", "cpu", "--out", str(tmp_path))
+    return tmp_path, arguments, run(*arguments)
+
+
+def test_train_says_what_it_does_and_where_the_results_lie(trained):
+    out, _, (code, said, _) = trained
+    assert code == 0
+    (folder,) = out.iterdir()
+    assert said.startswith(f"digits, symmetric 0.4, nce+rce, seed 0, to {folder}")
+    assert "epoch 2/2: loss " in said
+    assert "images/s" in said
+    assert "% after 2 epochs" in said
+    assert said.endswith(f"results in {folder}\n")
+    assert {p.name for p in folder.iterdir()} == {
+        "history.csv", "model.pt", "result.json", "run.json",
+    }  # fmt: skip
+
+
+def test_train_says_a_finished_run_again_and_force_runs_it_anew(trained, run):
+    _, arguments, (_, first, _) = trained
+    code, again, _ = run(*arguments)
+    assert code == 0
+    assert "this run has ended before; --force runs it anew" in again
+    assert first.splitlines()[-2:] == again.splitlines()[-2:]
+    assert "epoch 2/2" in run(*arguments, "--force")[1]
+
+
+def test_train_writes_for_tensorboard(run, tmp_path):
+    pytest.importorskip("tensorboard")
+    arguments = ("--epochs", "1", "--device", "cpu", "--tensorboard", "--out", str(tmp_path))
+    assert run("train", *arguments)[0] == 0
+    assert len(list(tmp_path.glob("*/events.out.tfevents.*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--loss", "ncx"), "unknown loss 'ncx' (did you mean 'nce'?)"),
+        (("--loss", "anl-ce"), "anl-ce has no published settings for 'digits'"),
+        (("--model", "resnet43"), "unknown network 'resnet43' (did you mean 'resnet34'?)"),
+        (("--noise", "symetric"), "no noise is called 'symetric'"),
+        (("--dataset", "cifar11"), "cifar11"),
+        (("--rate", "1.5"), "rate goes from 0 to 1; it was 1.5"),
+        (("--device", "tpu9"), "unknown device 'tpu9'; give cpu, cuda, cuda:1 or auto"),
+    ],
+)
+def test_a_mistake_is_one_line(run, tmp_path, arguments, message):
+    code, _, error = run("train", *arguments, "--out", str(tmp_path), "--epochs", "1")
+    assert code == 2
+    assert message in " ".join(error.replace("│", " ").split())
+
+
+def test_a_run_that_diverges_is_one_line(run, tmp_path):
+    wild = ("--lr", "1e9", "--clip", "0", "--loss", "ce", "--epochs", "3", "--device", "cpu")
+    code, _, error = run("train", *wild, "--out", str(tmp_path))
+    assert code == 1
+    assert error.startswith("noiseproof: the ")
+    assert "in epoch 1, step" in error
+    assert len(error.splitlines()) == 1

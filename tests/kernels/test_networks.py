@@ -17,7 +17,7 @@ def error(found: torch.Tensor, exact: torch.Tensor) -> float:
 @pytest.mark.parametrize(("name", "size"), [("cnn4", 8), ("cnn8", 16), ("resnet18", 8)])
 def test_fused_is_as_exact_as_plain(place, name, size, monkeypatch):
     """No further from float64 than plain PyTorch is, and a little."""
-    if place.type == "cpu" and name == "cnn8":
+    if place.type == "cpu" and name != "cnn4":
         pytest.skip("too slow in the interpreter")
     torch.manual_seed(0)
     plain = models.build(name, 7, 3, image_size=size).to(place, memory_format=torch.channels_last)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import noiseproof
 from noiseproof import data, models, noise
 from noiseproof._seeds import derive
-from noiseproof.train import fit
+from noiseproof.train import Run, fit
 
 from .subjects import (
     StopError,
@@ -174,3 +174,15 @@ def test_another_s_checkpoint_is_not_gone_on_from(what, tmp_path):
     with pytest.raises(ValueError, match="began from other labels, data, loss or network; delete"):
         fit(tiny(), out=tmp_path)
     assert len(fit(tiny(), out=tmp_path, **mine).history) == 2
+
+
+def test_plain_labels_are_held_against_those_of_the_data_set():
+    digits = data.load("digits")
+    labels = digits.train.labels.clone()
+    labels[:100] = (labels[:100] + 1) % 10
+    result = fit(Run(epochs=1, device="cpu"), labels=labels)
+    drawn = fit(
+        Run(epochs=1, device="cpu"),
+        labels=noise.from_labels(digits.train.labels, labels, num_classes=10),
+    )
+    assert result.history[0]["train_loss"] == drawn.history[0]["train_loss"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import math
@@ -19,6 +20,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Put content at path so that it is there whole or not at all, whatever happens meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = tempfile.mkstemp(_BESIDE, f".{path.name}.", path.parent)
+    os.chmod(beside, 0o666 & ~_umask())  # as any other file, and not for its owner alone
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -32,6 +34,13 @@ def write_atomically(path: Path, content: bytes) -> None:
                 error.errno, f"{path} could not be written and is as it was: {error.strerror}"
             ) from error
         raise
+
+
+@functools.cache
+def _umask() -> int:
+    now = os.umask(0o022)  # it can be read only by setting it
+    os.umask(now)
+    return now
 
 
 def _is_not_finite(value: Any) -> bool:

@@ -72,7 +72,7 @@ def fit(
     data: Dataset | None = None,
     network: nn.Module | None = None,
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
-    labels: NoisyLabels | None = None,
+    labels: NoisyLabels | Tensor | None = None,
     prior: Tensor | None = None,
     out: Path | str | None = None,
     data_root: Path | str | None = None,
@@ -89,7 +89,8 @@ def fit(
         network: a network of your own in place of the run's; its weights are where training starts,
             and it holds the trained ones in the end.
         loss: any function of logits and labels in place of the run's.
-        labels: the noisy labels, if they are not to be drawn.
+        labels: the noisy labels, if they are not to be drawn; those of the data set are then taken
+            for the true ones, unless `noiseproof.noise.from_labels` says otherwise.
         prior: the share of each class, for ``run.balance``; uniform if not given.
         out: a folder under which the run keeps its own; with it, a run that was stopped goes on
             from its last epoch, and one that has ended is read and not trained again.

@@ -83,7 +83,7 @@ class Setup:
         data: Dataset | None = None,
         network: nn.Module | None = None,
         loss: Callable[[Tensor, Tensor], Tensor] | None = None,
-        labels: NoisyLabels | None = None,
+        labels: NoisyLabels | Tensor | None = None,
         prior: Tensor | None = None,
     ) -> Trainee:
         """A run ready to be trained; what is given stands in for what the run names."""
@@ -91,7 +91,12 @@ class Setup:
         device = device_of(run.device)
         if data is None:
             data = self._once(("data", run.dataset), lambda: self._load(run.dataset))
-        noisy = labels or self._noise(run, data)
+        if labels is None:
+            noisy = self._noise(run, data)
+        elif isinstance(labels, NoisyLabels):
+            noisy = labels
+        else:
+            noisy = noise.from_labels(data.train.labels, labels, data.num_classes)
         if len(noisy) != len(data.train):
             raise ValueError(
                 f"{len(noisy)} noisy labels were given for {len(data.train)} training images"
