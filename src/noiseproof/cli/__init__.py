@@ -8,7 +8,9 @@ from tyro.extras import SubcommandApp
 
 import noiseproof
 
+from ._bench import bench
 from ._losses import losses
+from ._results import results
 from ._train import train
 
 __all__ = ["main"]
@@ -16,6 +18,8 @@ __all__ = ["main"]
 app = SubcommandApp()
 app.command(losses)
 app.command(train)
+app.command(bench)
+app.command(results)
 
 
 def main() -> None:

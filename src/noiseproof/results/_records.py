@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._store import Folder, write_atomically
+from ._store import ERROR, Folder, write_atomically
 
 Row = dict[str, float]
 BUNDLE = ".jsonl"
@@ -65,7 +65,8 @@ def read(*places: Path | str) -> Reading:
     """The results under these folders and in these bundles; of a run that is there twice the first.
 
     A folder may be that of one run, one that holds such folders, or one that holds bundles. What is
-    damaged is reported and skipped; a run that has not ended is left out.
+    damaged is reported and skipped, and so is a run that could not be trained; one that has not
+    ended is left out.
     """
     found: dict[str, Record] = {}
     problems: list[str] = []
@@ -83,16 +84,18 @@ def read(*places: Path | str) -> Reading:
 
 
 def _sources(place: Path) -> Iterator[Path]:
-    if place.is_file() or (place / _ENDED).exists():
+    if place.is_file() or any((place / name).exists() for name in (_ENDED, ERROR)):
         yield place
     elif place.is_dir():
         yield from sorted(place.glob(f"*{BUNDLE}"))
-        yield from sorted(path.parent for path in place.glob(f"*/{_ENDED}"))
+        yield from sorted({p.parent for name in (_ENDED, ERROR) for p in place.glob(f"*/{name}")})
 
 
 def _folder(path: Path) -> Record:
     folder = Folder(path)
     described, ended = folder.read_json("run.json"), folder.read_json(_ENDED)
+    if ended is None and (failed := folder.read_json(ERROR)) is not None:
+        raise ValueError(f"{path} could not be trained: {failed.get('error')}")
     if described is None or ended is None:
         raise ValueError(f"{path} lacks its run.json; delete the folder to run it again")
     history = folder.read_history()

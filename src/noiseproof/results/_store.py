@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+ERROR = "error.json"
 _BESIDE = ".part"
 
 
@@ -54,6 +55,7 @@ class Folder:
     ``run.json``     the settings, and the versions and the machine that ran them
     ``history.csv``  a row an epoch
     ``result.json``  there once the run has ended: its last row and how it ended
+    ``error.json``   there while the run could not be trained: why
     ===============  ============================================================
     """
 
