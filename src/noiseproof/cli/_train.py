@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import tyro
 
@@ -18,8 +19,30 @@ if TYPE_CHECKING:
     from noiseproof.train import Progress
 
 
+def _flags() -> type[Run]:
+    """A run whose help says of what is None that it is the protocol's, not that it is None."""
+    hints = get_type_hints(Run)
+    named = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
+    fields = []
+    for field in dataclasses.fields(Run):
+        if field.default is not None:
+            continue
+        kind = next(k for k in get_args(hints[field.name]) if k is not type(None))
+        shown = named.get(kind) or "{" + ",".join(get_args(kind)) + "}"
+        help_ = tyro.conf.arg(metavar=shown, help_behavior_hint="(default: the protocol's)")
+        annotated: Any = Annotated[hints[field.name], help_]
+        fields.append((field.name, annotated, dataclasses.field(default=None)))
+    return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
+
+
+if TYPE_CHECKING:
+    Flags = Run
+else:
+    Flags = _flags()
+
+
 def train(
-    run: Annotated[Run, tyro.conf.arg(name="")] = Run(),  # noqa: B008  # frozen
+    run: Annotated[Flags, tyro.conf.arg(name="")] = Flags(),  # noqa: B008  # frozen
     *,
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
     data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
