@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ._run import Run
 
 if TYPE_CHECKING:
-    from ._fit import DivergedError, Progress, Result, fit, fit_many
+    from ._fit import DivergedError, Progress, fit, fit_many
+    from ._job import Result
 
 __all__ = ["DivergedError", "Progress", "Result", "Run", "fit", "fit_many"]
 
