@@ -2,7 +2,11 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: test test-long lint format docs bench dist clean
+.PHONY: demo test test-long lint format docs bench dist clean
+
+demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a report of it
+	$(BIN)/noiseproof bench quick --out demo/runs
+	$(BIN)/noiseproof report demo/runs --out demo/report.html --title "noiseproof quick"
 
 test: lint  ## lint, types and tests: what CI runs
 	$(BIN)/python -m pytest -n auto -m "not long"
@@ -32,10 +36,15 @@ dist: $(VENV)/.installed
 	rm -rf dist
 	$(BIN)/python -m build
 
+$(VENV)/.demo: pyproject.toml constraints.txt  ## what the demo needs and no more
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[report]"
+	touch $@
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

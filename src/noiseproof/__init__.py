@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import bench as bench
     from . import data as data
     from . import functional as functional
     from . import losses as losses
     from . import models as models
     from . import noise as noise
+    from . import report as report
+    from . import results as results
     from . import theory as theory
     from . import train as train
     from .losses import (
@@ -87,6 +90,7 @@ __all__ = [
     "TruncatedGeneralizedCrossEntropy",
     "Unhinged",
     "backward_correction",
+    "bench",
     "bootstrap",
     "data",
     "epsilon_softmax",
@@ -101,12 +105,17 @@ __all__ = [
     "normalize",
     "parse",
     "recipe",
+    "report",
+    "results",
     "symmetrize",
     "theory",
     "train",
 ]
 
-_ROOMS = ("data", "functional", "losses", "models", "noise", "theory", "train")
+_ROOMS = (
+    "bench", "data", "functional", "losses", "models", "noise", "report", "results", "theory",
+    "train",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

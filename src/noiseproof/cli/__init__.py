@@ -10,6 +10,7 @@ import noiseproof
 
 from ._bench import bench
 from ._losses import losses
+from ._report import report
 from ._results import results
 from ._train import train
 
@@ -20,6 +21,7 @@ app.command(losses)
 app.command(train)
 app.command(bench)
 app.command(results)
+app.command(report)
 
 
 def main() -> None:

@@ -1,0 +1,144 @@
+"""Bring a bench to its end: hand out runs, watch, retry what died, gather what came out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from ..results import Record
+from ..train import Run
+from ._bench import Bench
+from ._local import Died, Local
+from ._plan import Plan, failures, packs, plan
+from ._work import Place, Said, has_ended, record_error
+
+_TRIES = 3  # so often a worker may die of a run that has not come an epoch further
+_POLL = 1.0  # seconds between looks at the runs that another process has
+
+
+class Executor(Protocol):
+    """Where packs of runs are trained."""
+
+    on_gpu: bool
+
+    def idle(self) -> bool: ...
+    def start(self, pack: Sequence[Run]) -> None: ...
+    def wait(self, seconds: float) -> list[Said | Died]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a bench."""
+
+    bench: Bench
+    records: list[Record]
+    """of every run of the bench that has ended, now or before"""
+    failed: list[tuple[Run, str]]
+    """the runs that could not be trained, and why; the next time they are tried again"""
+    problems: list[str]
+    """a line for each folder that is damaged"""
+    seconds: float
+
+
+def run(
+    bench: Bench,
+    out: Path | str = "runs",
+    *,
+    data_root: Path | str | None = None,
+    executor: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    device: str = "auto",
+    keep_models: bool = False,
+    watch: Callable[[Said], None] | None = None,
+) -> Outcome:
+    """Run what is not there yet.
+
+    Any number of processes may run the same bench in the same folder at once: each run is trained
+    by one of them. Stopped in any way and started again it goes on where it was.
+
+    Args:
+        bench: what to run; `noiseproof.bench.bench` has those of the package by name.
+        out: the folder of results, each run in a folder of its own.
+        data_root: where data sets lie.
+        executor: this machine, or a Ray cluster.
+        address: of the cluster; one is started on this machine without it.
+        workers: processes; by default one for each core, or for each GPU.
+        device: auto, cpu, cuda, ...
+        keep_models: keep the trained networks too.
+        watch: called with everything that happens to a run.
+    """
+    if bench.missing:
+        raise ValueError(f"{bench.name} cannot be run: {bench.missing}")
+    if executor not in ("local", "ray"):
+        raise ValueError(f"executor is local or ray; it was {executor!r}")
+    if address is not None and executor != "ray":
+        raise ValueError("an address is that of a Ray cluster; give --executor ray with it")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is 1 or more; it was {workers}")
+    began = time.monotonic()
+    out = Path(out).absolute()
+    data_root = None if data_root is None else Path(data_root).absolute()
+    before = plan(bench, out)
+    if before.waiting:
+        place = Place(out, data_root, device, keep_models)
+        where: Executor
+        if executor == "ray":
+            from ._ray import Cluster
+
+            where = Cluster(place, address, workers)
+        else:
+            where = Local(place, workers, most=len(before.waiting))
+        try:
+            _drive(before, where, out, watch or (lambda said: None))
+        finally:
+            where.close()
+    after = plan(bench, out)
+    why = failures(bench, out)
+    failed = [(r, why[r.hash]) for r in after.waiting if r.hash in why]
+    return Outcome(bench, after.done, failed, after.problems, time.monotonic() - began)
+
+
+def _drive(what: Plan, where: Executor, out: Path, watch: Callable[[Said], None]) -> None:
+    runs = {r.hash: r for r in what.waiting}
+    queue = deque(packs(what.waiting, where.on_gpu))
+    open_runs = set(runs)  # not ended
+    busy: set[str] = set()  # of those, the ones that another process has
+    died: Counter[str] = Counter()
+    looked = time.monotonic()
+    while open_runs:
+        while queue and where.idle():
+            where.start(queue.popleft())
+        for said in where.wait(_POLL):
+            if isinstance(said, Died):
+                for run in (r for r in said.runs if r.hash in open_runs):
+                    died[run.hash] += 1
+                    if died[run.hash] < _TRIES:
+                        queue.appendleft([run])
+                    else:
+                        error = OSError(f"{said.why}, {_TRIES} times")
+                        line = record_error(out, run, error)
+                        open_runs.discard(run.hash)
+                        watch(Said("ended", run.hash, error=line))
+            elif said.what == "busy":
+                busy.add(said.hash)
+            else:
+                if said.what == "ended":
+                    open_runs.discard(said.hash)
+                else:
+                    del died[said.hash]  # it got on, so it will come to its end
+                watch(said)
+        if busy and time.monotonic() - looked > _POLL:
+            looked = time.monotonic()
+            for name in [n for n in busy if has_ended(out, runs[n])]:
+                busy.discard(name)
+                open_runs.discard(name)
+                watch(Said("ended", name))
+            if not queue and where.idle():  # try the next: its process may be gone
+                queue += packs([runs[name] for name in busy], where.on_gpu)
+                busy.clear()

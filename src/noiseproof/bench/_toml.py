@@ -1,0 +1,80 @@
+"""A grid of the user's own, from a short TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..train import Run
+from ._bench import FIELDS, Bench, grid, unique
+
+_WORDS = ("title", "shows", "also", "without")
+
+
+def read_bench(path: Path | str) -> Bench:
+    """A bench from a file: every setting of a run as one value, or as a list of values to combine.
+
+    Tables ``[[also]]`` add runs: they take what they do not say from above. Tables ``[[without]]``
+    leave out the runs that have all the values they name::
+
+        title = "Which loss for my noise?"
+        dataset = "cifar10"
+        noise = "symmetric"
+        rate = [0.2, 0.4]
+        loss = ["ce", "nce+rce", "10*nce + 0.1*mae"]
+        seed = [0, 1, 2]
+        epochs = 30
+
+        [[also]]
+        loss = "jal-ce"
+        rate = 0.8
+
+        [[without]]
+        loss = "ce"
+        rate = 0.2
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+    axes = {k: v for k, v in content.items() if k not in _WORDS}
+    also, without = (_tables(content, word, path) for word in ("also", "without"))
+    for table in (axes, *also, *without):
+        for name in table:
+            if name not in FIELDS:
+                raise ValueError(f"{path}: {_unknown(name)}")
+    try:
+        runs = grid(**axes)
+        for table in also:
+            runs += grid(**axes | table)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    kept = [run for run in runs if not any(_has(run, table) for table in without)]
+    if not kept:
+        raise ValueError(f"{path}: [[without]] leaves no run")
+    title, shows = (str(content.get(word, "")) for word in ("title", "shows"))
+    return Bench(path.stem, title or path.stem, shows, unique(kept))
+
+
+def _tables(content: Mapping[str, Any], word: str, path: Path) -> list[dict[str, Any]]:
+    tables = content.get(word, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError(f"{path}: {word} is a list of tables; write [[{word}]]")
+    return tables
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, (*FIELDS, *_WORDS), 1)
+    hint = f", did you mean {near[0]!r}?" if near else ""
+    return f"unknown setting {name!r}{hint}; the settings of a run are {', '.join(FIELDS)}"
+
+
+def _has(run: Run, table: Mapping[str, Any]) -> bool:
+    def one_of(value: Any, wanted: Any) -> bool:
+        return value in (wanted if isinstance(wanted, list) else [wanted])
+
+    return all(one_of(getattr(run, name), wanted) for name, wanted in table.items())

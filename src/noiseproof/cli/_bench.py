@@ -1,0 +1,195 @@
+"""``noiseproof bench``: a table or a figure of the paper, or one's own grid, as one command."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from noiseproof.bench import Bench, Outcome, Plan, Said
+
+
+def bench(
+    name: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")
+    ] = "",
+    /,
+    *,
+    list: tyro.conf.FlagCreatePairsOff[bool] = False,
+    dry_run: tyro.conf.FlagCreatePairsOff[bool] = False,
+    dataset: tuple[str, ...] = (),
+    noise: tuple[str, ...] = (),
+    rate: tuple[float, ...] = (),
+    loss: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (),
+    epochs: int | None = None,
+    protocol: Literal["paper", "authors"] | None = None,
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
+    data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    executor: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    device: str = "auto",
+    keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
+) -> None:
+    """Run a table or a figure of the paper, or a grid of your own: noiseproof bench quick.
+
+    A run that is there is not run again; stopped and started again, a bench goes on where it was.
+
+    Args:
+        name: quick, table-symmetric, figure-1, ... (--list has all), or a TOML file.
+        list: list the benches.
+        dry_run: say how many runs there are, which are done, and how long the rest will take here.
+        dataset: only these data sets.
+        noise: only these kinds of noise; none is the clean labels.
+        rate: only these noise rates.
+        loss: only these losses, such as ce NCE+RCE.
+        seeds: these seeds in place of the bench's.
+        epochs: so many epochs in place of the bench's.
+        protocol: where settings come from: the paper, or its authors' code.
+        out: the folder of results, each run in a folder of its own.
+        data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
+        executor: this machine, or a Ray cluster.
+        address: of the Ray cluster; one is started on this machine without it.
+        workers: processes; by default one for each core, or for each GPU.
+        device: cpu, cuda, cuda:1, ...; auto takes a GPU where there is one.
+        keep_models: keep the trained networks too.
+    """
+    from noiseproof import bench as benches
+
+    if list or not name:
+        _list([benches.bench(known) for known in benches.names()])
+        return
+    found = benches.read_bench(name) if name.endswith(".toml") else benches.bench(name)
+    found = found.narrow(
+        dataset=dataset, noise=noise, rate=rate, loss=loss, seeds=seeds, epochs=epochs,
+        protocol=protocol,
+    )  # fmt: skip
+    plan = benches.plan(found, out, workers=workers, device=device)
+    _say_plan(plan, out)
+    if dry_run:
+        return
+    with ExitStack() as stack:
+        watch = _progress(plan, stack) if plan.waiting else None
+        outcome = benches.run(
+            found, out, data_root=data_root, executor=executor, address=address, workers=workers,
+            device=device, keep_models=keep_models, watch=watch,
+        )  # fmt: skip
+    _say_outcome(outcome, out)
+
+
+def _list(benches: list[Bench]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    wide = console.width >= 120
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("bench", "runs", "what it is", *["what it shows"] * wide):
+        table.add_column(column, justify="right" if column == "runs" else "left")
+    for bench in benches:
+        title = bench.title + (" (cannot be run yet)" if bench.missing else "")
+        table.add_row(bench.name, str(len(bench)), title, *[bench.shows] * wide)
+    console.print(table, highlight=False)
+    console.print("\nRun one with noiseproof bench NAME; look first with --dry-run.")
+
+
+def _say_plan(plan: Plan, out: Path) -> None:
+    bench, waiting = plan.bench, len(plan.waiting)
+    print(f"{bench.title}: {len(bench)} runs, {len(plan.done)} done, {waiting} to do, to {out}")
+    if plan.begun:
+        print(f"{len(plan.begun)} of them go on from where they stopped")
+    for problem in plan.problems:
+        print(problem, file=sys.stderr)
+    if bench.missing:
+        print(f"cannot be run: {bench.missing}")
+    elif waiting:
+        unknown = "an unknown time, until one has run"
+        print(f"they will take {unknown if plan.seconds is None else _time(plan.seconds)} here")
+    sys.stdout.flush()
+
+
+def _time(seconds: float) -> str:
+    """Rounded as one would say it.
+
+    >>> _time(42), _time(600), _time(40000)
+    ('about 42 s', 'about 10 min', 'about 11.1 h')
+    """
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
+
+
+def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
+    """One bar for all runs, in epochs, on a terminal; else a line a run."""
+    runs = {run.hash: run for run in plan.waiting}
+    epochs = {name: run.filled().epochs or 1 for name, run in runs.items()}
+    ended = 0
+
+    def line(said: Said) -> str:
+        what = said.error or ("" if said.accuracy is None else f"test accuracy {said.accuracy:.2%}")
+        return f"{ended}/{len(runs)}  {runs[said.hash]}: {what or 'done by another process'}"
+
+    if not sys.stdout.isatty():
+
+        def tell(said: Said) -> None:
+            nonlocal ended
+            if said.what == "ended":
+                ended += 1
+                print(line(said), flush=True)
+
+        return tell
+
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.fields[ended]} runs"), BarColumn(bar_width=20),
+            TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(), TextColumn("left"),
+            Remaining(compact=True), TextColumn("{task.fields[last]}"),
+        )
+    )  # fmt: skip
+    total = sum(epochs.values())
+    task = bar.add_task("bench", total=total, ended=f"0/{len(runs)}", last="")
+    seen: dict[str, int] = {}
+
+    def watch(said: Said) -> None:
+        nonlocal ended
+        seen[said.hash] = said.epoch if said.what == "epoch" else epochs[said.hash]
+        if said.what == "ended":
+            ended += 1
+            if said.error:
+                bar.console.print(line(said), highlight=False, markup=False)
+        bar.update(
+            task, completed=sum(seen.values()), ended=f"{ended}/{len(runs)}",
+            last=f"{runs[said.hash].loss} {said.accuracy:.1%}" if said.accuracy else "",
+        )  # fmt: skip
+
+    return watch
+
+
+def _say_outcome(outcome: Outcome, out: Path) -> None:
+    from noiseproof.results import cells
+
+    from ._tables import cell_table
+
+    for run, why in outcome.failed:
+        print(f"failed: {run}: {why}", file=sys.stderr)
+    for record in outcome.records:
+        if record.error is not None:
+            print(f"ended early: {record.error}", file=sys.stderr)
+    cell_table(cells(outcome.records))
+    left = len(outcome.bench) - len(outcome.records)
+    missing = f", {left} are missing" if left else ""
+    print(
+        f"\n{len(outcome.records)} runs in {out}{missing}; this took {math.ceil(outcome.seconds)} s"
+    )
+    if left:
+        sys.exit(1)

@@ -1,0 +1,113 @@
+"""``noiseproof results``: what was run, listed, filtered and exported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from noiseproof.results import Record
+
+
+def results(
+    places: Annotated[
+        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[DIR|FILE ...]")
+    ] = (Path("runs"),),
+    /,
+    *,
+    dataset: tuple[str, ...] = (),
+    noise: tuple[str, ...] = (),
+    rate: tuple[float, ...] = (),
+    loss: tuple[str, ...] = (),
+    seed: tuple[int, ...] = (),
+    model: tuple[str, ...] = (),
+    epochs: tuple[int, ...] = (),
+    protocol: Literal["paper", "authors"] | None = None,
+    cells: tyro.conf.FlagCreatePairsOff[bool] = False,
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    parquet: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    bundle: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> None:
+    """List the results of runs, those of several machines together, and export them.
+
+    What is damaged is reported and skipped.
+
+    Args:
+        places: folders of results, and files that --bundle wrote.
+        dataset: only these data sets.
+        noise: only these kinds of noise; none is the clean labels.
+        rate: only these noise rates.
+        loss: only these losses, such as ce NCE+RCE.
+        seed: only these seeds.
+        model: only these networks.
+        epochs: only runs of so many epochs.
+        protocol: only runs with the settings of the paper, or of its authors' code.
+        cells: mean and deviation over the seeds in place of the single runs.
+        csv: write a table with a row a run: settings, the last epoch, versions, machine.
+        parquet: the same as a Parquet file.
+        bundle: write the runs with their whole history into one file, to keep or to send.
+    """
+    from noiseproof import results as store
+
+    reading = store.read(*places)
+    for problem in reading.problems:
+        print(problem, file=sys.stderr)
+    records = store.select(
+        reading.records, dataset=dataset, noise=noise, rate=rate, loss=loss, seed=seed, model=model,
+        epochs=epochs, protocol=() if protocol is None else (protocol,),
+    )  # fmt: skip
+    writers = ((csv, store.write_csv), (parquet, store.write_parquet), (bundle, store.write_bundle))
+    chosen = [(path, write) for path, write in writers if path is not None]
+    for path, write in chosen:
+        write(path, records)
+        print(f"{len(records)} runs written to {path}")
+    if chosen:
+        return
+    if cells:
+        from ._tables import cell_table
+
+        cell_table(store.cells(records))
+    else:
+        _list(records)
+    found = len(reading.records)
+    beside = "" if len(records) == found else f" of {found}"
+    print(f"{len(records)}{beside} runs")
+
+
+def _list(records: list[Record]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = [_row(record) for record in records]
+    # What is the same in all of them says nothing, and the lines are long.
+    hidden = {
+        name for name in ("protocol", "model", "epochs") if len({row[name] for row in rows}) < 2
+    }
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    names = [name for name in _COLUMNS if name not in hidden]
+    for name in names:
+        number = name in ("epochs", "seed", "accuracy")
+        table.add_column(name, justify="right" if number else "left", no_wrap=name != "loss")
+    for row in rows:
+        table.add_row(*(row[name] for name in names))
+    Console().print(table, highlight=False, markup=False)
+
+
+_COLUMNS = ("run", "data set", "noise", "loss", "protocol", "model", "epochs", "seed", "accuracy")
+
+
+def _row(record: Record) -> dict[str, str]:
+    from noiseproof.results import method_of
+
+    s = record.settings
+    accuracy = f"{record.accuracy:.2%}" if record.history else ""
+    ended = "failed" if record.error is not None else accuracy
+    noise = f"{s['noise']} {s['rate']:g}" if s["rate"] else s["noise"]
+    values = (
+        record.hash, s["dataset"], noise, method_of(s["loss"]), s["protocol"], s["model"],
+        str(s["epochs"]), str(s["seed"]), ended,
+    )  # fmt: skip
+    return dict(zip(_COLUMNS, values, strict=True))

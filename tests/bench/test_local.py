@@ -1,0 +1,139 @@
+"""Benches on this machine's cores, in real processes that are killed, stopped and doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from noiseproof import bench
+from noiseproof.bench import _local
+from noiseproof.bench._local import Local
+
+from .processes import (
+    alive,
+    descendants,
+    finish,
+    gone,
+    histories,
+    same,
+    start,
+    stop,
+    until,
+    write_grid,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+
+LOSSES = ["ce", "nce", "mae", "rce"]
+EPOCHS = 25
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory):
+    return write_grid(tmp_path_factory.mktemp("grid") / "four.toml", loss=LOSSES, epochs=EPOCHS)
+
+
+@pytest.fixture(scope="module")
+def whole(grid, tmp_path_factory):
+    """The bench run in peace but for one worker, killed in the middle by its id."""
+    out = tmp_path_factory.mktemp("whole")
+    killed, said = [], []
+
+    def watch(event):
+        said.append(event)
+        if event.what == "epoch" and event.epoch >= 2 and not killed:
+            killed.extend(descendants(os.getpid())[:1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    outcome = bench.run(bench.read_bench(grid), out, workers=1, watch=watch)
+    return out, outcome, said, killed
+
+
+def test_a_worker_that_dies_is_replaced(whole):
+    _, outcome, said, killed = whole
+    assert len(killed) == 1
+    assert outcome.failed == []
+    assert outcome.problems == []
+    assert len(outcome.records) == len(LOSSES)
+    ended = [event.hash for event in said if event.what == "ended"]
+    assert sorted(ended) == sorted(run.hash for run in outcome.bench.runs)
+    first = [e.epoch for e in said if e.what == "epoch" and e.hash == ended[0]]
+    assert first[-1] == EPOCHS
+    assert len(first) <= EPOCHS + 2  # it went on from its last epoch, or nearly
+    assert not any(map(alive, killed))
+    assert descendants(os.getpid()) == []
+
+
+def test_what_is_there_is_not_run_again(whole):
+    out, outcome, _, _ = whole
+    said = []
+    again = bench.run(outcome.bench, out, watch=said.append)
+    assert said == []
+    assert again.seconds < 1
+    assert len(again.records) == len(LOSSES)
+
+
+def test_killed_in_the_middle_then_two_at_once(grid, whole, tmp_path):
+    process = start(grid, tmp_path, "--workers", "1")
+    until(process, "1/4")
+    workers = descendants(process.pid)
+    process.kill()
+    process.communicate()
+    assert gone(workers), "workers outlive the process that started them"
+    first = {p.parent.name: p.stat().st_mtime_ns for p in tmp_path.glob("*/result.json")}
+    assert first
+
+    pair = [start(grid, tmp_path, "--workers", "1") for _ in range(2)]
+    texts = [finish(process) for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], texts
+    trained = sum(text.count(": test accuracy") for text in texts)
+    assert trained == len(LOSSES) - len(first), texts
+    for name, time in first.items():
+        assert (tmp_path / name / "result.json").stat().st_mtime_ns == time
+    assert same(sorted(histories(tmp_path).items()), sorted(histories(whole[0]).items()))
+
+
+def test_ctrl_c_stops_cleanly(tmp_path):
+    grid = write_grid(tmp_path / "long.toml", loss=["ce"], epochs=100_000)
+    process = start(grid, tmp_path / "out", "--workers", "1", start_new_session=True)
+    try:
+        until(process, "to do")
+        workers: list[int] = []
+        while not list(tmp_path.glob("out/*/history.csv")):
+            assert process.poll() is None
+            workers = descendants(process.pid)
+        os.kill(process.pid, signal.SIGINT)
+        text = finish(process, 30)
+        assert process.returncode == 130
+        assert "stopped; the same command goes on from the last epoch" in text
+        assert "Traceback" not in text
+        assert workers
+        assert gone(workers)
+    finally:
+        stop(process)
+
+
+def test_a_gpu_is_given_many_runs_at_once(grid, tmp_path, monkeypatch):
+    """Played on a core: the worker is told that it has a GPU, and the runs ask for the CPU."""
+    ready = Local._ready
+    monkeypatch.setattr(_local, "gpus", lambda: ("a GPU",))
+    monkeypatch.setattr(Local, "_ready", lambda self, worker: ready(self, worker) + 1)
+    given = []
+    start_pack = Local.start
+    monkeypatch.setattr(
+        Local, "start", lambda self, pack: (given.append(len(pack)), start_pack(self, pack))
+    )
+    found = bench.read_bench(grid).narrow(epochs=1)
+    outcome = bench.run(found, tmp_path)
+    assert given == [len(LOSSES)]
+    assert len(outcome.records) == len(LOSSES)
+
+
+def test_workers_that_cannot_start_are_one_clear_line(grid, tmp_path, monkeypatch):
+    monkeypatch.setattr(_local, "_MAIN", "raise SystemExit(3)")
+    with pytest.raises(OSError, match=r"workers end before they are ready \(status 3\)"):
+        bench.run(bench.read_bench(grid), tmp_path, workers=1)
+    assert descendants(os.getpid()) == []

@@ -1,0 +1,54 @@
+"""A grid from a file of the user's."""
+
+from __future__ import annotations
+
+import pytest
+
+from noiseproof import bench
+
+GRID = """
+title = "Mine"
+dataset = "digits"
+rate = [0.2, 0.4]
+loss = ["ce", "10*nce + 0.1*rce(A=-4)"]
+seed = [0, 1]
+epochs = 2
+
+[[also]]
+loss = "mae"
+rate = 0.8
+lr = 0.1
+
+[[without]]
+loss = "ce"
+rate = [0.2]
+"""
+
+
+def test_a_grid_of_ones_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(GRID)
+    found = bench.read_bench(path)
+    assert (found.name, found.title) == ("mine", "Mine")
+    assert len(found) == 8 + 2 - 2
+    assert {run.epochs for run in found.runs} == {2}
+    assert {(r.rate, r.lr) for r in found.runs if r.loss == "mae"} == {(0.8, 0.1)}
+    assert not any(r.loss == "ce" and r.rate == 0.2 for r in found.runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("dataset = ", "mine.toml is not TOML"),
+        ("los = 'ce'", "unknown setting 'los', did you mean 'loss'"),
+        ("[[also]]\nseeds = 1", "unknown setting 'seeds', did you mean 'seed'"),
+        ("rate = 2", "rate goes from 0 to 1; it was 2"),
+        ("also = 1", r"also is a list of tables; write \[\[also\]\]"),
+        ("[[without]]\nseed = 0", r"\[\[without\]\] leaves no run"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(tmp_path, text, line):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=line):
+        bench.read_bench(path)

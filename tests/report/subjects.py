@@ -1,0 +1,74 @@
+"""Results for the tests: made up to the digit, so that what a report says can be foretold."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from noiseproof.results import Reading, Record, read, write_bundle
+
+SETTINGS = {
+    "dataset": "digits", "noise": "symmetric", "rate": 0.4, "variant": "paper", "loss": "ce",
+    "model": "mlp", "protocol": "paper", "epochs": 4, "batch_size": 32, "weight_decay": None,
+    "holdout": 0.0, "seed": 0,
+}  # fmt: skip
+ABOUT = {
+    "loss": "ce", "noise_rate": 0.4, "precision": "fp32",
+    "versions": {"noiseproof": "0.1.0", "torch": "2.11.0"},
+    "machine": {"device": "Abacus 9", "system": "Linux"},
+}  # fmt: skip
+
+
+def record(
+    accuracy: float = 0.9, *, error: str | None = None, epochs: int = 4, **settings: object
+) -> Record:
+    """A run that ends at this accuracy, after a climb."""
+    merged = {**SETTINGS, "epochs": epochs, **settings}
+    history = [
+        {
+            "epoch": float(epoch),
+            "train_accuracy": 0.5 * epoch / epochs,
+            "memorised": math.nan if merged["noise"] == "none" else 0.2 * epoch / epochs,
+            "test_accuracy": accuracy * epoch / epochs,
+            "validation_accuracy": accuracy / 2 if merged["holdout"] else math.nan,
+            "calibration_error": 0.1,
+        }
+        for epoch in range(1, epochs + 1)
+    ]
+    about = {**ABOUT, "loss": merged["loss"]}
+    return Record(dict(merged), history, about, error, Path("made-up"))
+
+
+def reading(*records: Record, problems: tuple[str, ...] = ()) -> Reading:
+    return Reading(list(records), list(problems))
+
+
+def seeds(accuracies: tuple[float, ...], **settings: object) -> list[Record]:
+    return [record(a, seed=i, **settings) for i, a in enumerate(accuracies)]
+
+
+def whole() -> list[Record]:
+    """Something of everything: pairs, scales, a grid, two protocols, clean labels, a failure."""
+    found = []
+    for rate in (0.0, 0.4, 0.6):
+        noise = "symmetric" if rate else "none"
+        for i, loss in enumerate(("ce", "fl", "mae", "nce", "nce+rce", "nfl+mae", "mae+rce")):
+            found += seeds(
+                (0.7 + 0.02 * i - 0.1 * rate, 0.71 + 0.02 * i - 0.1 * rate),
+                dataset="mnist", noise=noise, rate=rate, loss=loss,
+            )  # fmt: skip
+    at = {"dataset": "mnist", "rate": 0.6}
+    found += [record(0.8, loss="nce+rce", protocol="authors", variant="authors", **at)]
+    found += [record(0.5 + s / 100, loss=f"{s}*nce", **at) for s in (2, 5, 10)]
+    found += [
+        record(0.6 + a / 100 - b / 1000, loss=f"{a}*nce+{b}*rce", holdout=0.2, **at)
+        for a in (1, 10)
+        for b in (1, 100)
+    ]
+    return [*found, record(0.1, loss="gce", error="diverged at step 3", **at)]
+
+
+def bundle(path: Path, *records: Record) -> Reading:
+    """The same after a turn on disk."""
+    write_bundle(path, records)
+    return read(path)

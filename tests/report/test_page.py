@@ -1,0 +1,237 @@
+"""The page as a file: what it holds, that it is sound HTML, and that it is the same every time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from noiseproof.report import figures, html, study, write
+
+from .subjects import bundle, reading, record, whole
+
+pytest.importorskip("jinja2", reason="the extra report is not installed")
+pytest.importorskip("vl_convert", reason="the extra report is not installed")
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+HOSTILE = "</script><script>alert(1)</script>\"'&<b>"
+
+
+class Sound(HTMLParser):
+    """Every element closed in order; collects ids, what refers to them, and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.ids, self.refs, self.elements = [], [], [], []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.elements.append((tag, given))
+        self.ids += [given["id"]] if "id" in given else []
+        self.refs += given.get("aria-labelledby", "").split()
+        if given.get("href", "").startswith("#"):
+            self.refs.append(given["href"][1:])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.text += data
+
+
+def sound(page: str) -> Sound:
+    parser = Sound()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    problems = ("a/b is damaged; fetch it again",)
+    return html(study(reading(*whole(), record(0.5, loss=HOSTILE), problems=problems)))
+
+
+def data_of(page: str) -> dict:
+    return json.loads(re.search(r'id="report-data">(.*?)</script>', page, flags=re.S)[1])
+
+
+def test_it_is_sound_and_its_references_lead_somewhere(page):
+    parser = sound(page)
+    assert len(parser.ids) == len(set(parser.ids))
+    assert set(parser.refs) <= set(parser.ids)
+    tags = [tag for tag, _ in parser.elements]
+    for landmark in ("header", "nav", "main", "footer", "h1"):
+        assert tags.count(landmark) == 1
+    for tag, given in parser.elements:
+        if tag == "th":
+            assert given["scope"] in ("row", "col")
+        if given.get("role") in ("img", "region", "group"):
+            assert given.get("aria-label") or given.get("aria-labelledby")
+    assert tags.count("table") == tags.count("caption")
+
+
+def test_headings_do_not_skip_a_level(page):
+    levels = [int(tag[1]) for tag, _ in sound(page).elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_nothing_is_fetched(page):
+    for _, given in sound(page).elements:
+        assert "src" not in given
+        assert not given.get("href", "#").startswith(("http", "//"))
+    assert "default-src 'none'" in page
+    assert "@import" not in page
+
+
+def test_hostile_names_are_only_text(page):
+    parser = sound(page)
+    scripts = [given for tag, given in parser.elements if tag == "script"]
+    assert len(scripts) == 4
+    assert "</script><script>alert(1)" in parser.text
+    assert any("alert(1)" in label for label in data_of(page)["labels"])
+
+
+def test_tables_numbers_problems_and_origins_are_there(page):
+    text = " ".join(sound(page).text.split())
+    for words in ("64.50 ± 0.71", "86.00", "\N{MINUS SIGN}21.50", "not run", "a/b is damaged",
+                  "2 problems in these results", "ended early: diverged at step 3",
+                  "Abacus 9", "torch 2.11.0", "batch size 32", "NCE+RCE"):  # fmt: skip
+        assert words in text
+    assert record(dataset="mnist", noise="none", rate=0.0, loss="ce").accuracy == 0.9
+    for made in whole():
+        assert made.hash in page
+
+
+def test_every_figure_of_the_story_is_there_in_its_order():
+    names = [f.name for f in figures(study(reading(*whole())))]
+    kinds = [re.match("[a-z]+(-passive)?", name)[0] for name in names]
+    assert list(dict.fromkeys(kinds)) == [
+        "overview", "robust", "underfitting", "scaling", "active-passive", "parameters",
+        "accuracy", "memorised", "calibration",
+    ]  # fmt: skip
+    assert len(names) == len(set(names))
+
+
+def test_one_or_two_rates_are_ranked_with_dots():
+    found = figures(study(reading(record(0.9), record(0.8, rate=0.6), record(0.95, loss="nce"))))
+    assert found[0].name == "ranking"
+    (panel,) = found[0].panels
+    assert [(r["l"], r["right"], r["wrong"]) for r in panel.rows] == [
+        ("NCE", 95, None),
+        ("CE", 90, 80),
+    ]
+    assert panel.note == "filled: symmetric 0.4, hollow: symmetric 0.6"
+
+
+def test_charts_hold_the_records_numbers(page):
+    data = data_of(page)
+    (mnist,) = [p for p in data["figures"]["overview"] if len(p["lines"]) > 5]
+    lines = {data["labels"][line[0]]: line for line in mnist["lines"]}
+    assert data["xs"][lines["CE"][1]] == [0, 0.4, 0.6]
+    assert lines["CE"][2] == [70.5, 66.5, 64.5]
+    (grid,) = data["figures"]["parameters"]
+    assert {(r["y"], r["x"]): r["v"] for r in grid["rows"]}[10, 1] == pytest.approx(34.95)
+    scaled = data["figures"]["scaling-mnist-symmetric-0.6"][0]
+    assert [data["labels"][line[0]] for line in scaled["lines"]] == ["×1", "×2", "×5", "×10"]  # noqa: RUF001
+
+
+def test_what_was_not_run_is_said(page):
+    small = html(study(reading(record(0.9), record(0.8, loss="nce"))))
+    text = " ".join(sound(small).text.split())
+    assert "noiseproof bench figure-5 makes them" in text
+    assert "Published" not in text
+    assert "Problems" not in text
+
+
+def test_one_run_and_only_failed_runs_give_a_page_too():
+    for records in ([record(0.9)], [record(0.9, error="diverged")]):
+        sound(html(study(reading(*records))))
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    found = bundle(tmp_path / "a.jsonl", *whole())
+    again = bundle(tmp_path / "b.jsonl", *reversed(whole()))
+    assert html(study(found)) == html(study(again))
+
+
+def test_long_runs_stay_small():
+    records = [
+        record(0.5, loss=loss, rate=rate, seed=seed, epochs=200)
+        for loss in ("ce", "fl", "nce", "mae", "rce", "nfl")
+        for rate in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+        for seed in (0, 1, 2)
+    ]
+    found = html(study(reading(*records)))
+    assert len(found.encode()) < 3e6
+    data = data_of(found)
+    assert max(map(len, data["xs"])) <= 60
+    assert all(xs[-1] == 200 for xs in data["xs"] if xs[-1] > 1)
+
+
+def test_a_report_imports_no_torch(tmp_path):
+    bundle(tmp_path / "runs.jsonl", *whole())
+    code = (
+        "import sys\n"
+        f"place, out = {str(tmp_path)!r}, {str(tmp_path / 'r.html')!r}\n"
+        "sys.argv = ['noiseproof', 'report', place, '--out', out]\n"
+        "from noiseproof.cli import main\n"
+        "main()\n"
+        "assert not {'torch', 'numpy'} & set(sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "r.html" in run.stdout
+    assert "beat" in run.stdout
+
+
+def test_formats_write_their_files(tmp_path):
+    found = reading(*whole())
+    for kind, start in (("latex", b"% needs"), ("csv", b"dataset,"), ("markdown", b"### MNIST")):
+        (path,) = write(found, tmp_path / "tables", kind)
+        assert path.read_bytes().startswith(start)
+    few = reading(record(0.9), record(0.8, loss="nce"), record(0.7, loss="nce", rate=0.6))
+    svgs = write(few, tmp_path / "figures", "svg")
+    assert {p.suffix for p in svgs} == {".svg"}
+    assert all(b"<svg" in p.read_bytes() and b"NCE" in p.read_bytes() for p in svgs[:1])
+    pngs = write(few, tmp_path / "figures", "png")
+    assert len(pngs) == len(svgs)
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in pngs)
+
+
+@pytest.mark.parametrize(
+    ("records", "kind", "out", "message"),
+    [
+        ([], "html", "r.html", "no results to report on"),
+        ([record()], "pdf", "r.pdf", "written as html, latex, csv, markdown, png, svg; not as 'p"),
+        ([record()], "html", ".", "is a folder; --out names the file"),
+        ([record()], "png", "a-file", "is a file; --out names the folder"),
+        ([record(error="diverged")], "png", "new", "nothing to draw"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, records, kind, out, message):
+    (tmp_path / "a-file").write_text("")
+    with pytest.raises(ValueError, match=message) as caught:
+        write(reading(*records), tmp_path / out, kind)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["jinja2", "vl_convert"])
+def test_what_is_not_installed_is_named(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ValueError, match=r"pip install 'noiseproof\[report\]'"):
+        html(study(reading(record(0.9), record(0.8, loss="nce"))))
