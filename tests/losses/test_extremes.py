@@ -41,7 +41,14 @@ def _digits():
         yield
 
 
-@pytest.mark.parametrize("text", ALL)
+def _slow(text: str) -> bool:
+    """The tempered softmax is found by iteration, which takes seconds at 60 digits."""
+    return "bitempered" in text and text != "bitempered"
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param(t, marks=[pytest.mark.long] if _slow(t) else []) for t in ALL]
+)
 def test_value_and_gradient_are_right(text, monkeypatch, device):
     """In every precision and by both ways to the gradient, which share the exact numbers."""
     loss = noiseproof.parse(text, reduction="none")
