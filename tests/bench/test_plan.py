@@ -83,7 +83,8 @@ def test_a_bench_that_is_done_prints_its_table(half, monkeypatch, capsys):
             SMALL.runs[0].seed, "--epochs", 2, "--out", half)  # fmt: skip
     text = capsys.readouterr().out
     assert "2 runs, 2 done, 0 to do" in text
-    assert "symmetric 0.6" in text
+    assert "digits, symmetric, test accuracy in %" in text
+    assert "0.6" in text
     for record in bench.plan(SMALL, half).done:
         assert f"{100 * record.accuracy:.2f}" in text
 

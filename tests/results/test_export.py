@@ -87,7 +87,8 @@ def test_list_and_cells(out, monkeypatch, capsys):
     assert "3 runs" in text
     run_cli(monkeypatch, out, "--cells")
     text = capsys.readouterr().out
-    assert "symmetric 0.2" in text
+    assert "digits, symmetric, test accuracy in %" in text
+    assert "0.2" in text
     assert "NCE+RCE" in text
 
 

@@ -7,38 +7,52 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from noiseproof.results import Cell
 
 
 def cell_table(cells: Sequence[Cell]) -> None:
-    """Mean and deviation of each cell in percent: methods down, noise across, a table a data set.
+    """Mean and deviation of each cell in percent: methods down, rates across.
 
-    Cells that differ in something else than these, such as their weights, get rows of their own.
+    A table a data set, protocol and kind of noise, so that each fits a terminal. Cells that differ
+    in something else than these, such as their weights, get rows of their own.
     """
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.dataset, cell.protocol), []).append(cell)
     for (dataset, protocol), group in groups.items():
-        noises = sorted({(c.noise != "none", c.noise, c.rate) for c in group})
-        table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-        table.title = dataset if protocol == "paper" else f"{dataset}, protocol {protocol}"
-        table.add_column("test accuracy, %")
-        for _, noise, rate in noises:
-            table.add_column(f"{noise} {rate:g}" if rate else noise, justify="right")
-        rows: dict[str, dict[tuple[bool, str, float], list[str]]] = {}
-        for cell in group:
-            at = cell.noise != "none", cell.noise, cell.rate
-            rows.setdefault(cell.method, {}).setdefault(at, []).append(cell_text(cell))
-        for method, row in rows.items():
-            for i in range(max(map(len, row.values()))):
-                texts = [row.get(at, []) for at in noises]
-                table.add_row(method, *(t[i] if i < len(t) else "" for t in texts))
-        console.print()
-        console.print(table, highlight=False, markup=False)
+        clean = [c for c in group if c.noise == "none"]
+        kinds = sorted({c.noise for c in group if c.noise != "none"}) or ["none"]
+        for kind in kinds:
+            title = f"{dataset}, {kind}, test accuracy in %" + ("" if protocol == "paper" else f", protocol {protocol}")
+            chosen = [c for c in group if c.noise == kind and kind != "none"]
+            console.print()
+            table = _table(title, [*clean, *chosen])
+            console.print(table, highlight=False, markup=False)
+
+
+def _table(title: str, cells: Sequence[Cell]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title=title)
+    table.add_column("loss", no_wrap=True)
+    places = sorted({(c.noise != "none", c.rate) for c in cells})
+    for noisy, rate in places:
+        name = f"{rate:g}" if rate else "noisy" if noisy else "clean"
+        table.add_column(name, justify="right", no_wrap=True)
+    rows: dict[str, dict[tuple[bool, float], list[str]]] = {}
+    for cell in cells:
+        at = cell.noise != "none", cell.rate
+        rows.setdefault(cell.method, {}).setdefault(at, []).append(cell_text(cell))
+    for method, row in rows.items():
+        for i in range(max(map(len, row.values()))):
+            texts = [row.get(at, []) for at in places]
+            table.add_row(method, *(t[i] if i < len(t) else "" for t in texts))
+    return table
 
 
 def cell_text(cell: Cell) -> str:
