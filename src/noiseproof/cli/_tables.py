@@ -28,17 +28,18 @@ def cell_table(cells: Sequence[Cell]) -> None:
         clean = [c for c in group if c.noise == "none"]
         kinds = sorted({c.noise for c in group if c.noise != "none"}) or ["none"]
         for kind in kinds:
-            title = f"{dataset}, {kind}, test accuracy in %" + ("" if protocol == "paper" else f", protocol {protocol}")
+            title = f"{dataset}, {kind}, test accuracy in %" + (
+                "" if protocol == "paper" else f", protocol {protocol}"
+            )
             chosen = [c for c in group if c.noise == kind and kind != "none"]
-            console.print()
-            table = _table(title, [*clean, *chosen])
-            console.print(table, highlight=False, markup=False)
+            console.print(f"\n[bold]{title}[/bold]", highlight=False)
+            console.print(_table([*clean, *chosen]), highlight=False, markup=False)
 
 
-def _table(title: str, cells: Sequence[Cell]) -> Table:
+def _table(cells: Sequence[Cell]) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title=title)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("loss", no_wrap=True)
     places = sorted({(c.noise != "none", c.rate) for c in cells})
     for noisy, rate in places:
