@@ -11,7 +11,9 @@ import noiseproof
 
 assert "site-packages" in str(noiseproof.__file__), f"not the installed one: {noiseproof.__file__}"
 assert (files("noiseproof") / "py.typed").is_file()
-assert {"torch", "numpy", "tyro", "rich"} <= {r.split(">")[0] for r in requires("noiseproof") or ()}
+assert {"torch", "numpy", "tyro", "rich", "filelock"} <= {
+    r.split(">")[0] for r in requires("noiseproof") or ()
+}
 
 logits = torch.randn(8, 10, requires_grad=True)
 loss = noiseproof.parse("10*nce + 0.1*rce(A=-4)")
@@ -23,4 +25,17 @@ listed = subprocess.run(
     [sys.executable, "-m", "noiseproof", "losses"], capture_output=True, text=True, check=True
 )
 assert all(name in listed.stdout for name in ("nce", "rce", "active", "passive"))
+# What travels in the wheel beside code: the digits, the published figures, the page's templates.
+result = noiseproof.train.fit(noiseproof.train.Run(epochs=1, device="cpu"))
+assert result.accuracy > 0.5
+assert noiseproof.results.published()
+assert (files("noiseproof") / "report" / "templates" / "page.html.j2").is_file()
+for command in (
+    ["bench", "--list"],
+    ["train", "--help"],
+    ["results", "--help"],
+    ["report", "--help"],
+):
+    subprocess.run([sys.executable, "-m", "noiseproof", *command], capture_output=True, check=True)
+
 print(f"noiseproof {noiseproof.__version__} works with torch {torch.__version__}")
