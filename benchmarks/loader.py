@@ -10,16 +10,15 @@ medians over epochs of one run. ``--save`` adds the rows to benchmarks/loader.cs
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
+from tables import save
 from torch import Tensor
 
 from noiseproof.data import Augment, Loader
@@ -106,13 +105,7 @@ def main() -> None:
             f"({slow / 1e6:.4f} million){goal}"
         )
     if given.save:
-        path = Path(__file__).with_suffix(".csv")
-        there = list(csv.DictReader(path.open())) if path.exists() else []
-        kept = [row for row in there if row["device"] != name]
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows([*kept, *rows])
+        save(__file__, rows, beside="device")
 
 
 if __name__ == "__main__":

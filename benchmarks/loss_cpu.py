@@ -12,15 +12,14 @@ the ratios within a round. ``--save`` writes the table to benchmarks/loss_cpu.cs
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import random
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
+from tables import save
 from torch import Tensor
 
 import noiseproof
@@ -110,12 +109,7 @@ def main() -> None:
             machine = f"{platform.machine()}, {options.threads} threads"
             rows.append({"machine": machine, "torch": torch.__version__, **row})
     if options.save:
-        path = Path(__file__).with_suffix(".csv")
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        print(f"\nwritten to {path}")
+        save(__file__, rows)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,14 @@ one run of the peer's. ``--save`` writes the table to benchmarks/noise.csv.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import save
 
 from noiseproof import noise
 
@@ -99,12 +98,7 @@ def main() -> None:
             print("{noise:12} {draws:12} {s:>9} {times_as_fast:>14} {goal:>5}".format(**row))
             rows.append({"machine": platform.machine(), "numpy": np.__version__, **row})
     if options.save:
-        path = Path(__file__).with_suffix(".csv")
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        print(f"\nwritten to {path}")
+        save(__file__, rows)
 
 
 if __name__ == "__main__":

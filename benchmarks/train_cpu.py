@@ -12,15 +12,14 @@ test. The trainer's time is that of its steps, and apart from it that of a whole
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
+from tables import save
 from torch import Tensor, nn
 
 import noiseproof
@@ -85,7 +84,7 @@ def measure(name: str, rounds: int) -> tuple[float, float, float]:
                 trainee.step(rest)
 
     hand, of_steps, of_epoch = [], [], []
-    for _ in range(rounds):
+    for _ in range(rounds + 1):  # the first warms up
         # Before and after, so that a slow moment of the machine falls on both.
         before = timed(by_hand.epoch)
         ours, whole = timed(steps), timed(lambda: pack.epoch(0))
@@ -117,10 +116,7 @@ def main() -> None:
             }
         )  # fmt: skip
     if given.save:
-        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        save(__file__, rows)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ For each network at batch 128, in one run on the same GPU:
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
+from tables import save
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -208,10 +207,7 @@ def main() -> None:
         if name in GOALS:
             print(f"{name:9} goal: {GOALS[name]}")
     if given.save:
-        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        save(__file__, rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from .losses import Kind, Loss, terms
-from .losses._forms import Transition, probes
+from .losses._forms import probes
+from .losses._mapped import Transition
 
 SCALES = (1e2, 1e4, 1e6, 1e8)
 """How far apart logits are drawn to find out where a loss goes to."""

@@ -108,7 +108,7 @@ def test_benches_are_listed_and_planned_without_torch(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["quik"], "unknown bench 'quik', did you mean 'quick'?"),
+        (["quik"], "unknown bench 'quik' (did you mean 'quick'?)"),
         (["quick", "--dataset", "mnist"], "quick has no dataset mnist; it has digits"),
         (["table-webvision"], "table-webvision cannot be run"),
         (["nowhere.toml"], "No such file or directory: nowhere.toml"),

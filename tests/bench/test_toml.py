@@ -40,8 +40,8 @@ def test_a_grid_of_ones_own(tmp_path):
     ("text", "line"),
     [
         ("dataset = ", "mine.toml is not TOML"),
-        ("los = 'ce'", "unknown setting 'los', did you mean 'loss'"),
-        ("[[also]]\nseeds = 1", "unknown setting 'seeds', did you mean 'seed'"),
+        ("los = 'ce'", "unknown setting 'los' .did you mean 'loss'"),
+        ("[[also]]\nseeds = 1", "unknown setting 'seeds' .did you mean 'seed'"),
         ("rate = 2", "rate goes from 0 to 1; it was 2"),
         ("also = 1", r"also is a list of tables; write \[\[also\]\]"),
         ("[[without]]\nseed = 0", r"\[\[without\]\] leaves no run"),

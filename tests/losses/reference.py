@@ -15,14 +15,8 @@ import torch
 from torch import Tensor
 
 from noiseproof.losses._expression import Atom, Expression, MatrixAtom, Sum
-from noiseproof.losses._forms import (
-    Bootstrapped,
-    EpsilonSoftmax,
-    Form,
-    Negative,
-    Normalized,
-    Symmetrized,
-)
+from noiseproof.losses._forms import Form, Negative, Normalized, Symmetrized
+from noiseproof.losses._mapped import Bootstrapped, EpsilonSoftmax
 
 
 def matrix(expression: Expression, p: Tensor) -> Tensor:

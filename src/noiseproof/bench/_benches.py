@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 
+from .._hints import nearest
 from ..results import METHODS
 from ..train import Run
 from ._bench import Bench, grid, unique
@@ -206,8 +206,7 @@ def bench(name: str) -> Bench:
     (405, 135)
     """
     if name not in _MAKERS:
-        near = difflib.get_close_matches(name, _MAKERS, 1)
-        hint = f", did you mean {near[0]!r}?" if near else ""
+        hint = nearest(name, _MAKERS)
         raise ValueError(
             f"unknown bench {name!r}{hint}; the known ones are {', '.join(_MAKERS)}, "
             "or a grid of your own in a file: noiseproof bench mine.toml"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ..results import ERROR, Folder, Record, read
-from ..train import Run
+from ..train import Run, side_by_side
 from ._bench import Bench
 from ._machine import cores, gpus, processor
 
@@ -20,9 +20,6 @@ _ON_GPU = {
     ("cifar100", "resnet34", 128): 1.28,
 }
 _ON_CPU = {("digits", "mlp", 32): 0.08, ("digits", "mlp", 128): 0.045}
-# How many runs side by side a GPU is given at once, by network; the trainer may take fewer.
-_WIDTH = {"mlp": 16, "cnn4": 16, "cnn8": 8}
-_Kind = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -120,16 +117,11 @@ def packs(runs: Iterable[Run], on_gpu: bool) -> list[list[Run]]:
     """Runs as they are handed out: one by one, or those that a GPU trains side by side."""
     if not on_gpu:
         return [[run] for run in runs]
-    kinds: dict[_Kind, list[Run]] = {}
+    kinds: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
-        kinds.setdefault(_kind(run), []).append(run)
+        kinds.setdefault(run.kind, []).append(run)
     found = []
-    for kind, alike in kinds.items():
-        width = _WIDTH.get(str(kind[1]), 4)
+    for alike in kinds.values():
+        width = side_by_side(alike[0].filled().model)
         found += [alike[i : i + width] for i in range(0, len(alike), width)]
     return found
-
-
-def _kind(run: Run) -> _Kind:
-    f = run.filled()
-    return (f.dataset, f.model, f.epochs, f.batch_size, f.holdout, f.precision, f.device)

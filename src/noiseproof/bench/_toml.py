@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._hints import nearest
 from ..train import Run
 from ._bench import FIELDS, Bench, grid, unique
 
@@ -68,8 +68,7 @@ def _tables(content: Mapping[str, Any], word: str, path: Path) -> list[dict[str,
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, (*FIELDS, *_WORDS), 1)
-    hint = f", did you mean {near[0]!r}?" if near else ""
+    hint = nearest(name, (*FIELDS, *_WORDS))
     return f"unknown setting {name!r}{hint}; the settings of a run are {', '.join(FIELDS)}"
 
 

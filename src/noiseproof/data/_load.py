@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .._hints import nearest
 from ._dataset import Dataset, Split
 from ._digits import TEST, TRAIN, load_digits
 from ._places import obtain
@@ -77,10 +77,9 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     listed = {_bare(one): one for one in names}
     if (bare := _bare(name)) in listed:
         return listed[bare]
-    close = difflib.get_close_matches(bare, listed, n=1, cutoff=0.5)
-    meant = f" (did you mean {listed[close[0]]!r}?)" if close else ""
+    hint = nearest(str(name).lower(), listed.values())
     raise ValueError(
-        f"unknown {what} {name!r}{meant}; the known ones are {', '.join(listed.values())}"
+        f"unknown {what} {name!r}{hint}; the known ones are {', '.join(listed.values())}"
     )
 
 

@@ -82,7 +82,6 @@ class _NormRelu(torch.autograd.Function):
         )  # fmt: skip
         ctx.save_for_backward(y, weight, saved, out if residual is not None and relu else None)
         ctx.flags = flags
-        ctx.mark_non_differentiable(*(t for t in (running_mean, running_var) if t.requires_grad))
         return out
 
     @staticmethod

@@ -27,9 +27,7 @@ from ._successors import (
     AsymmetricGeneralizedCrossEntropy,
     AsymmetricMeanSquaredError,
     AsymmetricUnhinged,
-    BiTempered,
     JensenShannon,
-    LabelDistributionallyRobust,
     NormalizedNegativeCrossEntropy,
     NormalizedNegativeFocalLoss,
     PartiallyHuberisedCrossEntropy,
@@ -37,6 +35,7 @@ from ._successors import (
     TruncatedGeneralizedCrossEntropy,
     Unhinged,
 )
+from ._unseparable import BiTempered, LabelDistributionallyRobust
 from ._views import GeneralizedJensenShannon
 from ._wrappers import (
     backward_correction,

@@ -1,12 +1,11 @@
-"""Losses made from other losses. A form is one class here, and one word in the text.
+"""Losses made from other losses by arithmetic over classes: normalized, symmetrized, negative.
 
-Those that change the prediction (:class:`Mapped`) hand the inner loss another one; the others are
-arithmetic on what the inner loss gives.
+A form is one class, and one word in the text. Those that hand the inner loss another prediction or
+another label are in ``_mapped.py``.
 """
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ._expression import Atom, Expression, Kind, Sum, add_up, number, with_hyper
 from ._hyper import Hyper
@@ -178,200 +177,6 @@ class Negative(Form):
     @property
     def sum_from_rows(self) -> bool:
         return True
-
-
-@dataclass(frozen=True)
-class Mapped(Form):
-    """The inner loss of another prediction."""
-
-    @abc.abstractmethod
-    def other(self, p: Prediction) -> Prediction: ...
-
-    def at_label(self, p: Prediction) -> Tensor:
-        return self.inner.at_label(self.other(p))
-
-    def per_class(self, p: Prediction) -> Tensor:
-        return self.inner.per_class(self.other(p))
-
-    def class_sum(self, p: Prediction) -> Tensor | float:
-        return self.inner.class_sum(self.other(p))
-
-    @property
-    def kind(self) -> Kind:
-        return self.inner.kind
-
-
-@dataclass(frozen=True)
-class LogitClipped(Mapped):
-    """The inner loss of logits that are no longer than tau."""
-
-    tau: float
-    word = "logit_clip"
-    hyper: ClassVar[Mapping[str, Hyper]] = {"tau": Hyper(1.0, above=0, name="tau")}
-
-    def other(self, p: Prediction) -> Prediction:
-        z = p.computed_logits
-        length = torch.linalg.vector_norm(z, dim=1, keepdim=True)
-        # Where nothing is clipped the factor is a plain 1, also to autograd: at z = 0 the norm has
-        # no derivative.
-        factor = torch.where(length > self.tau, self.tau / length.clamp(min=self.tau), 1.0)
-        return Prediction(z * factor, p.label)
-
-
-@dataclass(frozen=True)
-class Softplus(Mapped):
-    """The inner loss of softplus(z) divided by its mean over classes."""
-
-    word = "softplus"
-
-    def other(self, p: Prediction) -> Prediction:
-        z = nn.functional.softplus(p.computed_logits)
-        return Prediction(z / z.mean(1, keepdim=True), p.label)
-
-
-@dataclass(frozen=True)
-class EpsilonSoftmax(Mapped):
-    """The inner loss of p' = (p + m e_argmax) / (1 + m), with p' at least 1e-8."""
-
-    m: float
-    word = "epsilon_softmax"
-    hyper: ClassVar[Mapping[str, Hyper]] = {"m": Hyper(1e5, at_least=0, name="m")}
-    LOG_FLOOR: ClassVar[float] = math.log(1e-8)
-
-    def other(self, p: Prediction) -> Prediction:
-        log_p = p.log_p
-        top = torch.zeros_like(log_p, dtype=torch.bool).scatter(
-            1, log_p.argmax(1, keepdim=True), True
-        )
-        moved = torch.where(
-            top, torch.log1p(torch.expm1(log_p) / (1 + self.m)), log_p - math.log1p(self.m)
-        )
-        return Prediction.of_log_p(moved.clamp(min=self.LOG_FLOOR), p.label)
-
-
-@dataclass(frozen=True)
-class Bootstrapped(Form):
-    """beta L(f, y) + (1 - beta) times the loss at the prediction itself.
-
-    Soft, that is the sum of p_k L(f, k); hard, the loss at the most probable class.
-    """
-
-    beta: float
-    hard: float
-    word = "bootstrap"
-    hyper: ClassVar[Mapping[str, Hyper]] = {
-        "beta": Hyper(0.95, at_least=0, at_most=1, name="beta"),
-        "hard": Hyper(0.0, at_least=0, at_most=1, integer=True, name="hard"),
-    }
-
-    def per_class(self, p: Prediction) -> Tensor:
-        matrix = self.inner.per_class(p)
-        if self.hard:
-            own = matrix.gather(1, p.logits.argmax(1, keepdim=True))
-        else:
-            own = (p.log_p.exp() * matrix).sum(1, keepdim=True)
-        return self.beta * matrix + (1 - self.beta) * own
-
-    @property
-    def kind(self) -> Kind:
-        known = self.inner.kind != "undetermined" and self.beta < 1
-        return "passive" if known else self.inner.kind
-
-
-class Transition(nn.Module):
-    """A transition matrix T, T[i, j] the probability that true class i is given as j."""
-
-    T: Tensor
-
-    def __init__(self, T: Any) -> None:
-        super().__init__()
-        matrix = torch.as_tensor(T)
-        matrix = matrix if matrix.is_floating_point() else matrix.to(torch.get_default_dtype())
-        if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
-            raise ValueError(f"T must be [K, K]; its shape was {list(matrix.shape)}")
-        seen = extremes(matrix)
-        if seen is not None:
-            rows = matrix.sum(1)
-            if not seen[0] >= 0 or not torch.allclose(rows, torch.ones_like(rows), atol=1e-4):
-                raise ValueError(
-                    "T must have rows of probabilities, each with the sum 1: T[i, j] is the "
-                    "probability that true class i is given as j"
-                )
-        self.register_buffer("T", matrix)
-
-    def times(self, values: Tensor, matrix: Tensor) -> Tensor:
-        """Values [N, K, ...] times a [K, K] matrix, over the classes; at full precision."""
-        if matrix.shape[0] != values.shape[1]:
-            raise ValueError(
-                f"T has {matrix.shape[0]} classes, and the logits have {values.shape[1]}"
-            )
-        with torch.autocast(values.device.type, enabled=False):
-            return (values.movedim(1, -1) @ matrix.to(values.dtype)).movedim(-1, 1)
-
-    def forward(self, values: Tensor) -> Tensor:
-        return self.times(values, self.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Corrected(Form):
-    transition: Transition
-
-    def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
-        return (*self.inner.functions(), self.transition)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)) or self.inner != other.inner:
-            return False
-        return torch.equal(self.transition.T, other.transition.T)
-
-    def __hash__(self) -> int:
-        return hash((self.word, self.inner))
-
-    def _argument(self, name: str) -> str:
-        return "T"
-
-
-@dataclass(frozen=True, eq=False)
-class ForwardCorrected(_Corrected, Mapped):
-    """The inner loss of T'p, the probabilities of the labels that are given."""
-
-    word = "forward_correction"
-
-    def other(self, p: Prediction) -> Prediction:
-        given = self.transition(p.log_p.exp())
-        tiny = torch.finfo(given.dtype).tiny  # no gradient where a label cannot be given at all
-        return Prediction.of_log_p(given.clamp(min=tiny).log(), p.label)
-
-
-@dataclass(frozen=True, eq=False)
-class BackwardCorrected(_Corrected):
-    """sum over k of (T^-1)[y, k] L(f, k): what its mean over given labels is, is the clean loss."""
-
-    word = "backward_correction"
-
-    def per_class(self, p: Prediction) -> Tensor:
-        matrix = self.inner.per_class(p)
-        inverse = torch.linalg.inv(self.transition.T.to(matrix.dtype))
-        return self.transition.times(matrix, inverse.T)
-
-    @property
-    def kind(self) -> Kind:
-        return "undetermined" if self.inner.kind == "undetermined" else "passive"
-
-
-FORMS: Mapping[str, type[Form]] = {
-    form.word: form
-    for form in (
-        Normalized,
-        Symmetrized,
-        Negative,
-        EpsilonSoftmax,
-        LogitClipped,
-        Softplus,
-        Bootstrapped,
-    )
-}
-"""The forms that can be written in the text, by their words."""
 
 
 def _as_column(total: Tensor | float) -> Tensor | float:

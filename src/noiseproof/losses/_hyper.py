@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from .._hints import nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +87,3 @@ def check_all(
                 f"{loss} has no hyper-parameter {name!r}{nearest(name, declared)}; it takes {takes}"
             )
     return tuple((n, h.check(given.get(n, h.default), loss)) for n, h in declared.items())
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'nce'?)`` where one of the known names is close, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""

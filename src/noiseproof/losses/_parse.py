@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .._hints import nearest
 from ._expression import Custom, Expression, combine
-from ._forms import FORMS, Form
-from ._hyper import check_all, nearest
+from ._forms import Form
+from ._hyper import check_all
+from ._mapped import FORMS
 from ._module import Loss, _names, listed
 
 LONGEST = 1000  # characters; far more than a loss needs, far less than tires Python's own parser

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._hyper import nearest
+from .._hints import nearest
 from ._module import Loss
 from ._parse import parse
 from ._prediction import log_softmax

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor, exp, expm1, log, log1p, where
 
 from ._hyper import hyper
-from ._module import MatrixLoss, NegativeLoss, SeparableLoss, SymmetrizedLoss
+from ._module import NegativeLoss, SeparableLoss, SymmetrizedLoss
 from ._paper import CrossEntropy, FocalLoss
 
 _ZHOU = "Zhou et al., Asymmetric Loss Functions for Learning with Noisy Labels, ICML 2021"
@@ -329,93 +328,3 @@ class TruncatedGeneralizedCrossEntropy(
     @staticmethod
     def target(log_p: Tensor, *, rho: float, k: float) -> Tensor:
         return expm1(rho * log_p.clamp(min=math.log(k))) * (-1 / rho)
-
-
-class LabelDistributionallyRobust(
-    MatrixLoss,
-    name="ldr",
-    formula="lam log mean_k exp((z_k - z_y + c [k != y]) / lam)",
-    reference=(
-        "Zhu et al., Label Distributionally Robust Losses for Multi-class Classification, ICML 2023"
-    ),
-):
-    r"""LDR-KL on logits z: between cross entropy with a margin and the worst class.
-
-    .. math:: L = \lambda \log \tfrac{1}{K} \sum_k e^{(z_k - z_y + c [k \ne y]) / \lambda}
-
-    Published on logits passed through softplus and divided by their mean: ``softplus(ldr)``.
-
-    >>> import torch
-    >>> LabelDistributionallyRobust(lam=1, c=0)(torch.zeros(1, 4), torch.tensor([2]))
-    tensor(0.)
-    """
-
-    lam: float = hyper(default=1.0, above=0)
-    c: float = hyper(default=0.1, at_least=0)
-
-    @staticmethod
-    def matrix(logits: Tensor, *, lam: float, c: float) -> Tensor:
-        # With small logits / lam the mean of exp is near 1: expm1 and log1p keep its digits.
-        d = (logits - logits.amax(1, keepdim=True)) / lam
-        log_mean = log1p(expm1(d).mean(1, keepdim=True))
-        # All classes get the margin, and the label gives back its share p_y of it.
-        p = exp(d - log_mean) / logits.shape[1]
-        return lam * (log_mean - d + log1p(p * math.expm1(-c / lam))) + c
-
-
-class BiTempered(
-    MatrixLoss,
-    name="bitempered",
-    formula="-log_t1 p_y - (1 - sum_k p_k^(2 - t1)) / (2 - t1), p the tempered softmax of t2",
-    reference=(
-        "Amid et al., Robust Bi-Tempered Logistic Loss Based on Bregman Divergences, NeurIPS 2019"
-    ),
-):
-    r"""The bi-tempered logistic loss: bounded (t1 < 1) and heavy-tailed (t2 > 1).
-
-    .. math:: L = -\log_{t_1} p_y - \frac{1 - \sum_k p_k^{2 - t_1}}{2 - t_1},
-        \quad p_k = \exp_{t_2}(z_k - \lambda), \quad \sum_k p_k = 1
-
-    where log_t x = (x^(1 - t) - 1) / (1 - t) and exp_t is its inverse.
-
-    >>> import torch
-    >>> BiTempered(t1=0.8, t2=1.2)(torch.zeros(1, 4), torch.tensor([2]))
-    tensor(1.0089)
-    """
-
-    t1: float = hyper(default=0.8, at_least=0, below=1)
-    t2: float = hyper(default=1.2, above=1)
-
-    @staticmethod
-    def matrix(logits: Tensor, *, t1: float, t2: float) -> Tensor:
-        p = _tempered_softmax(logits, t2)
-        powers = (p ** (2 - t1)).sum(1, keepdim=True)
-        return (1 - p ** (1 - t1)) / (1 - t1) - (1 - powers) / (2 - t1)
-
-
-NEWTON_STEPS = 5  # enough for float64 at t up to 4, K up to 10,000 and logits up to 1e4
-
-
-def _tempered_softmax(logits: Tensor, t: float) -> Tensor:
-    """p_k = (1 + (t - 1) (lambda - z_k))^(1 / (1 - t)), lambda such that they add up to 1; t > 1.
-
-    Newton's steps solve sum(p)^(1 - t) = 1, whose left side rises with lambda, is concave, and a
-    straight line where all z are equal: from the left, where one class alone makes up for 1, they
-    never overshoot. The last two are left to autograd: each doubles the order to which the
-    derivative of the solution is exact.
-    """
-    z = logits - logits.amax(1, keepdim=True).detach()
-    power = 1 / (1 - t)
-
-    def newton(shift: Tensor) -> Tensor:
-        base = 1 + (t - 1) * (shift - z)
-        p = base**power
-        total, slope = p.sum(1, keepdim=True), (p / base).sum(1, keepdim=True)
-        return shift + total * (total ** (t - 1) - 1) / ((t - 1) * slope)
-
-    with torch.no_grad():
-        shift = torch.zeros_like(z[:, :1])
-        for _ in range(NEWTON_STEPS):
-            shift = newton(shift)
-    shift = newton(newton(shift))
-    return (1 + (t - 1) * (shift - z)) ** power

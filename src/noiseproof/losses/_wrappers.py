@@ -9,19 +9,16 @@ import torch
 from torch import Tensor
 
 from ._expression import Custom
-from ._forms import (
+from ._forms import Form, Negative, Normalized, Symmetrized
+from ._hyper import check_all
+from ._mapped import (
     BackwardCorrected,
     Bootstrapped,
     EpsilonSoftmax,
-    Form,
     ForwardCorrected,
     LogitClipped,
-    Negative,
-    Normalized,
-    Symmetrized,
     Transition,
 )
-from ._hyper import check_all
 from ._module import Loss, register_name
 from ._prediction import extremes
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 import torch
 from torch import nn
 
+from .._hints import nearest
 from ._cnn import CNN4, CNN8, MLP
 from ._resnet import BasicBlock, Bottleneck, ResNet
 
@@ -51,8 +51,7 @@ def build(
     422090
     """
     if name not in _MAKERS:
-        near = difflib.get_close_matches(name, _MAKERS, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = nearest(name, _MAKERS)
         raise ValueError(f"unknown network {name!r}{hint}; the known ones are {', '.join(_MAKERS)}")
     for what, number in (("num_classes", num_classes), ("in_channels", in_channels)):
         if number < 1:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from .._hints import nearest
 from ._intake import take_variant
 from ._stream import Floats, Integers
 
@@ -74,10 +74,9 @@ def mapping_of(dataset: str, variant: str = "paper") -> dict[int, int]:
     """
     take_variant(variant)
     if dataset not in CLASSES:
-        close = difflib.get_close_matches(str(dataset), CLASSES, n=1)
-        guess = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = nearest(str(dataset), CLASSES)
         raise ValueError(
-            f"no asymmetric noise is known for dataset {dataset!r}{guess}; there is "
+            f"no asymmetric noise is known for dataset {dataset!r}{hint}; there is "
             f"{', '.join(CLASSES)}: for another, give mapping={{class: class it is taken for}}"
         )
     if dataset == "cifar100":

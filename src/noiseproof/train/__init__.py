@@ -6,13 +6,14 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ._protocols import side_by_side
 from ._run import Run
 
 if TYPE_CHECKING:
     from ._fit import DivergedError, Progress, fit, fit_many
     from ._job import Result
 
-__all__ = ["DivergedError", "Progress", "Result", "Run", "fit", "fit_many"]
+__all__ = ["DivergedError", "Progress", "Result", "Run", "fit", "fit_many", "side_by_side"]
 
 
 def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch

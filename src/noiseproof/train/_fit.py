@@ -139,7 +139,7 @@ def fit_many(
         if done is not None:
             results[i] = done
         else:
-            waiting.setdefault(_kind(run), []).append(i)
+            waiting.setdefault(run.kind, []).append(i)
     for indices in waiting.values():
         while indices:
             first = job(runs[indices[0]])
@@ -149,12 +149,6 @@ def fit_many(
             results |= dict(zip(indices[:width], (job.result() for job in jobs), strict=True))
             del indices[:width], first, jobs
     return [results[i] for i in range(len(runs))]
-
-
-def _kind(run: Run) -> tuple[Any, ...]:
-    """Runs of one kind can be trained side by side."""
-    f = run.filled()
-    return (f.dataset, f.model, f.epochs, f.batch_size, f.holdout, f.precision, f.device)
 
 
 def _train(

@@ -19,13 +19,12 @@ from ..data import Dataset
 from ..noise import NoisyLabels
 from ..results import Folder, write_atomically
 from ._checkpoint import Checkpoint, Writer, read
+from ._protocols import side_by_side
 from ._run import Run
 from ._setup import Setup
 from ._trainee import Trainee
 
 Row = dict[str, float]
-# How many runs side by side a large GPU is still faster with, by the network's parameters.
-_PAYS = ((1_000_000, 16), (4_000_000, 8), (40_000_000, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +94,7 @@ class Job:
     def pays(self) -> int:
         if self.trainee.loader.device.type != "cuda":
             return 1
-        size = self.trainee.state.weights.numel()
-        return next((width for limit, width in _PAYS if size <= limit), 1)
+        return side_by_side(None if self.network is not None else self.filled.model)
 
     def add(self, row: Row, writer: Writer) -> None:
         self.history.append(row)

@@ -127,6 +127,12 @@ class Run:
         return dataclasses.replace(self, **values)
 
     @property
+    def kind(self) -> tuple[Any, ...]:
+        """Runs of one kind can be trained side by side."""
+        f = self.filled()
+        return (f.dataset, f.model, f.epochs, f.batch_size, f.holdout, f.precision, f.device)
+
+    @property
     def is_nlnl(self) -> bool:
         return self.loss.strip().lower() == NLNL
 
