@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a report of it
 	$(BIN)/noiseproof bench quick --out demo/runs
-	$(BIN)/noiseproof report demo/runs --out demo/report.html --title "noiseproof quick"
+	$(BIN)/noiseproof report demo/runs --beside results --out demo/report.html \
+		--title "noiseproof quick"
 
 test: lint  ## lint, types and tests: what CI runs
 	$(BIN)/python -m pytest -n auto -m "not long"

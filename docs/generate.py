@@ -2,9 +2,9 @@
 
     python docs/generate.py [--check]
 
-Rewrites docs/losses.md, the table in docs/theory.md, the tables of losses and of speed in README.md
-(the latter from benchmarks/loss_cpu.csv and train_step.csv), each between its marks, and the
-pictures.
+Rewrites docs/losses.md, the table in docs/theory.md, docs/reproduction.md (from results/), the
+tables of losses, of the reproduction and of speed in README.md (the last from
+benchmarks/loss_cpu.csv and train_step.csv), each between its marks, and the pictures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import re
 import sys
 from pathlib import Path
 
+import reproduction
+
 import noiseproof
 from noiseproof import pictures
 from noiseproof.losses import Entry
@@ -23,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 CLASSES = 10
 SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
 PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
+OVERVIEW = ROOT / "docs" / "pictures" / "reproduction.svg"
 SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
 
 
@@ -162,15 +165,22 @@ def between(text: str, mark: str, content: str) -> str:
 def documents() -> dict[Path, str]:
     readme = ROOT / "README.md"
     text = between(readme.read_text(), "losses", short_table())
+    text = between(text, "reproduction", reproduction.readme_table())
     text = between(text, "speed", speed_table())
     text = between(text, "steps", steps_table())
     theory = ROOT / "docs" / "theory.md"
     bounds = between(theory.read_text(), "bounds", bounds_table())
-    return {readme: text, ROOT / "docs" / "losses.md": page(), theory: bounds}
+    measured = ROOT / "docs" / "reproduction.md"
+    return {
+        readme: text, ROOT / "docs" / "losses.md": page(), theory: bounds,
+        measured: reproduction.page(),
+    }  # fmt: skip
 
 
 def main() -> None:
     stale = [p for p, text in documents().items() if not p.exists() or p.read_text() != text]
+    if not OVERVIEW.exists() or not OVERVIEW.read_text().endswith(reproduction.origin()):
+        stale.append(OVERVIEW)
     if "--check" in sys.argv:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date: run make docs")
@@ -178,6 +188,7 @@ def main() -> None:
     for path, text in documents().items():
         path.write_text(text)
         print(f"{path.relative_to(ROOT)} written")
+    OVERVIEW.write_text(reproduction.picture())
     for text in PICTURES:
         path = ROOT / "docs" / "pictures" / f"{text.replace(' + ', '-')}.svg"
         path.parent.mkdir(exist_ok=True)

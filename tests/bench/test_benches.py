@@ -98,7 +98,7 @@ def test_what_a_bench_has_not_is_one_clear_line(asked, line):
 
 
 def test_an_unknown_name_is_one_clear_line():
-    with pytest.raises(ValueError, match="unknown bench 'quik' .did you mean 'quick'"):
+    with pytest.raises(ValueError, match=r"unknown bench 'quik' \(did you mean 'quick'"):
         bench.bench("quik")
 
 

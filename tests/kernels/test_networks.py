@@ -51,3 +51,18 @@ def test_images_may_bring_their_channels_of_zeros(place, monkeypatch):
     x = torch.randn(4, 3, 6, 6, device=place)
     wide = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, models.padded(3) - 3))
     torch.testing.assert_close(network(x), network(wide))
+
+
+def test_a_network_as_it_is_used(place, monkeypatch):
+    """Fused where no gradient is wanted, plain where one is."""
+    torch.manual_seed(0)
+    network = models.build("cnn4", 7, 3, image_size=6).to(place).train()
+    x = torch.randn(4, 3, 6, 6, device=place)
+    with torch.no_grad():
+        network(x)  # statistics to normalise by
+        plain = network.eval()(x)
+    monkeypatch.setattr(kernels, "available", lambda _: True)
+    with torch.no_grad():
+        torch.testing.assert_close(network(x), plain, rtol=1e-4, atol=1e-5)
+    x.requires_grad_()
+    assert torch.autograd.grad(network(x).sum(), x)[0].abs().max() > 0

@@ -65,6 +65,35 @@ def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias):
         torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "real", "relu", "add", "pool"),
+    [
+        ((3, 16, 6, 4), 12, True, False, True),
+        ((2, 24, 5, 7), 24, True, True, False),
+        ((2, 8, 8, 8), 5, False, False, False),
+    ],
+)
+def test_as_used_the_running_statistics_normalise(place, shape, real, relu, add, pool, bias):
+    torch.manual_seed(2)
+    y = torch.randn(shape, device=place)
+    y[:, real:] = 0
+    residual = torch.randn(shape, device=place) if add else None
+    conv_bias = torch.randn(real, device=place) if bias else None
+    norm = nn.BatchNorm2d(real).to(place).eval()
+    with torch.no_grad():
+        norm.weight.copy_(torch.linspace(-1, 2, real))
+        norm.bias.copy_(torch.linspace(-0.5, 0.5, real))
+        norm.running_mean.copy_(torch.linspace(-2, 1, real))
+        norm.running_var.copy_(torch.linspace(0.1, 3, real))
+    before = {name: buffer.clone() for name, buffer in norm.named_buffers()}
+    found = kernels.norm_relu(y, norm, conv_bias=conv_bias, relu=relu, residual=residual, pool=pool)
+    expected = plain(y, norm, conv_bias, relu, residual, pool).detach()
+    torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
+    for name, buffer in norm.named_buffers():
+        assert torch.equal(buffer, before[name])
+
+
 def test_the_first_of_equals_gets_the_gradient(place):
     norm = nn.BatchNorm2d(8).to(place)
     y = torch.zeros(1, 8, 2, 4, device=place)

@@ -235,3 +235,33 @@ def test_what_is_not_installed_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ValueError, match=r"pip install 'noiseproof\[report\]'"):
         html(study(reading(record(0.9), record(0.8, loss="nce"))))
+
+
+def test_results_beside_its_own_are_labelled_and_do_not_conclude():
+    own = reading(*(record(a, loss=loss) for a, loss in ((0.7, "ce"), (0.9, "nce"))))
+    others = reading(
+        *(record(a, loss=loss, dataset="mnist", rate=r)
+          for a, loss in ((0.99, "nce+rce"), (0.4, "ce")) for r in (0.2, 0.4, 0.6)),
+        record(0.95, loss="mae"),  # the same table as one of the report's own
+        problems=("c/d is damaged",),
+    )  # fmt: skip
+    alone, page = html(study(own)), html(study(own), beside=study(others))
+    parser = sound(page)
+    assert len(parser.ids) == len(set(parser.ids))
+    assert set(parser.refs) <= set(parser.ids)
+    before, after = page.split('id="beside"')
+    assert "Not made by the runs of this report: results from made-up." in after
+    assert "99.00" in after
+    assert "99.00" not in before
+    assert "c/d is damaged" in page
+    headline = r'class="conclusion">(.*?)</p>'
+    assert re.findall(headline, page)[0] == re.findall(headline, alone)[0]
+    assert "NCE+RCE" in re.findall(headline, page)[1]
+    assert set(data_of(page)["figures"]) == {*data_of(alone)["figures"], "beside-overview",
+                                             "beside-ranking"}  # fmt: skip
+    assert "For comparison" not in alone
+
+
+def test_only_the_page_shows_results_beside_its_own(tmp_path):
+    with pytest.raises(ValueError, match="only the page shows results beside its own; a csv"):
+        write(reading(record()), tmp_path / "x.csv", "csv", beside=reading(record()))

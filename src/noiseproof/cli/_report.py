@@ -17,6 +17,7 @@ def report(
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
     format: Literal["html", "latex", "csv", "markdown", "png", "svg"] = "html",
     title: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None,
+    beside: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="DIR|FILE")] = (),
 ) -> None:
     """Tables and figures of results, beside what the paper says, as one page without a network.
 
@@ -29,16 +30,18 @@ def report(
             figures by default.
         format: html for the page; latex, csv, markdown for its tables; png, svg for its figures.
         title: the page's title.
+        beside: results of others to show in a section of their own, such as a reference; they have
+            no part in the conclusion.
     """
     from noiseproof.report import SUFFIXES, conclusions, study, write
     from noiseproof.results import read
 
-    reading = read(*places)
-    for problem in reading.problems:
+    reading, others = read(*places), read(*beside)
+    for problem in reading.problems + others.problems:
         print(f"noiseproof: {problem}", file=sys.stderr)
     pictures = format not in SUFFIXES
     where = out or Path("figures" if pictures else f"report{SUFFIXES[format]}")
-    written = write(reading, where, format, title)
+    written = write(reading, where, format, title, others if beside else None)
     print(conclusions(study(reading))[0])
     size = sum(path.stat().st_size for path in written)
     what = f"{len(written)} figures in {where}" if pictures else str(where)

@@ -1,4 +1,4 @@
-"""Batch norm in training, fused with ReLU, an addition and a pooling, forward and backward."""
+"""Batch norm fused with ReLU, an addition and a pooling; in training, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_BLOCKS = 1024  # of rows, whose sums are joined by one small kernel: eight for each multiprocessor
+_BLOCKS = 256  # of rows, whose sums are joined by one small kernel: two for each multiprocessor
 _ROWS, _COLUMNS = 64, 64  # of a tile
+_POOLED_ROWS = 32  # of a tile of pooled pixels, each of which is four
 
 
 def norm_relu(
@@ -25,7 +26,8 @@ def norm_relu(
     Args:
         y: [N, C, H, W], channels last in memory. It may have more channels than the norm; those
             come out as zeros.
-        norm: its weight, bias and running statistics, which are updated.
+        norm: its weight, bias and running statistics. In training these are updated; otherwise
+            they are what y is normalised with, and no gradient passes.
         conv_bias: the bias that was not added to y, since the norm takes it away again: it is felt
             in the running mean alone, and its gradient is zero.
         relu: whether there is one.
@@ -34,6 +36,8 @@ def norm_relu(
     """
     assert norm.running_mean is not None
     assert norm.running_var is not None
+    if not norm.training:
+        return _as_used(y, norm, conv_bias, relu, residual, pool)
     out: Tensor = _NormRelu.apply(  # type: ignore[no-untyped-call]
         y, norm.weight, norm.bias, residual, norm.running_mean, norm.running_var, conv_bias,
         norm.momentum, norm.eps, relu, pool,
@@ -43,6 +47,44 @@ def norm_relu(
 
 def _empty(channels: int, like: Tensor, rows: int = 1) -> Tensor:
     return torch.empty(rows, channels, dtype=torch.float32, device=like.device)
+
+
+@torch.no_grad()
+def _as_used(
+    y: Tensor,
+    norm: nn.BatchNorm1d | nn.BatchNorm2d,
+    conv_bias: Tensor | None,
+    relu: bool,
+    residual: Tensor | None,
+    pool: bool,
+) -> Tensor:
+    """By the running statistics, which are a scale and a shift of each channel."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+    mean = norm.running_mean if conv_bias is None else norm.running_mean - conv_bias
+    saved = torch.zeros(4, y.shape[1], device=y.device)
+    saved[2, : len(scale)] = scale
+    saved[3, : len(scale)] = norm.bias - mean * scale
+    y = y.contiguous(memory_format=torch.channels_last)
+    return _apply(y, saved, residual, {"RELU": relu, "ADD": residual is not None, "POOL": pool})
+
+
+def _apply(y: Tensor, saved: Tensor, residual: Tensor | None, flags: dict[str, bool]) -> Tensor:
+    """``relu(y * scale + shift + residual)``, pooled, with the scale and shift that were saved."""
+    from . import _norm_kernels as kernels
+
+    n, channels, height, width = y.shape
+    shape = (n, channels, height // 2, width // 2) if flags["POOL"] else y.shape
+    out = torch.empty(shape, dtype=y.dtype, device=y.device, memory_format=torch.channels_last)
+    if residual is not None:
+        residual = residual.contiguous(memory_format=torch.channels_last)
+    rows = out.numel() // channels
+    kernels.apply[-(-rows // _ROWS), -(-channels // _COLUMNS)](
+        y, y if residual is None else residual, out, saved,
+        rows, channels, width // 2, width, **flags, M=_ROWS, C=_COLUMNS,
+    )  # fmt: skip
+    return out
 
 
 class _NormRelu(torch.autograd.Function):
@@ -55,8 +97,8 @@ class _NormRelu(torch.autograd.Function):
         from . import _norm_kernels as kernels
 
         y = y.contiguous(memory_format=torch.channels_last)
-        n, channels, height, width = y.shape
-        rows, real = n * height * width, len(weight)
+        channels, real = y.shape[1], len(weight)
+        rows = y.numel() // channels
         tiles = -(-channels // _COLUMNS)
         each, blocks = _shares(rows)
         means, squares = _empty(channels, y, blocks), _empty(channels, y, blocks)
@@ -70,16 +112,8 @@ class _NormRelu(torch.autograd.Function):
             rows, channels, real, each, blocks, momentum, eps,
             HAS_BIAS=conv_bias is not None, **few,
         )  # fmt: skip
-        shape = (n, channels, height // 2, width // 2) if pool else y.shape
-        out = torch.empty(shape, dtype=y.dtype, device=y.device, memory_format=torch.channels_last)
-        if residual is not None:
-            residual = residual.contiguous(memory_format=torch.channels_last)
-        rows_out = out.numel() // channels
         flags = {"RELU": relu, "ADD": residual is not None, "POOL": pool}
-        kernels.apply[-(-rows_out // _ROWS), tiles](
-            y, y if residual is None else residual, out, saved,
-            rows_out, channels, width // 2, width, **flags, **tile,
-        )  # fmt: skip
+        out = _apply(y, saved, residual, flags)
         ctx.save_for_backward(y, weight, saved, out if residual is not None and relu else None)
         ctx.flags = flags
         return out
@@ -95,7 +129,7 @@ class _NormRelu(torch.autograd.Function):
         rows_y, rows = y.numel() // channels, upstream.numel() // channels
         tiles = -(-channels // _COLUMNS)
         each, blocks = _shares(rows)
-        tile = {"M": _ROWS // 2 if flags["POOL"] else _ROWS, "C": _COLUMNS}
+        tile = {"M": _POOLED_ROWS if flags["POOL"] else _ROWS, "C": _COLUMNS}
         passed = torch.empty_like(y) if flags["ADD"] else y
         sum_g, sum_gx = _empty(channels, y, blocks), _empty(channels, y, blocks)
         kernels.sums[blocks, tiles](

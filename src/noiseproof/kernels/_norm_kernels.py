@@ -12,6 +12,14 @@ import triton.language as tl
 
 
 @triton.jit
+def _tile(y, start, last, c, channels, M: tl.constexpr):
+    r = start + tl.arange(0, M)
+    valid = (r < last)[:, None] & (c < channels)[None, :]
+    at = y + r.to(tl.int64)[:, None] * channels + c[None, :]
+    return tl.load(at, valid, 0.0).to(tl.float32)
+
+
+@triton.jit
 def moments(y, means, squares, rows, channels, each, M: tl.constexpr, C: tl.constexpr):
     """Of a block of ``each`` rows, every channel's mean and sum of squared deviations."""
     block = tl.program_id(0)
@@ -19,24 +27,22 @@ def moments(y, means, squares, rows, channels, each, M: tl.constexpr, C: tl.cons
     inside = c < channels
     first = block * each
     last = tl.minimum(first + each, rows)
-    mean = tl.zeros([C], tl.float32)
-    square = tl.zeros([C], tl.float32)
-    seen = 0.0
+    # Deviations from about the mean lose no digits. They are added up thread by thread, and joined
+    # once at the end: to join them for every tile would make the loads wait for each other.
+    about = tl.sum(_tile(y, first, last, c, channels, M), 0) / tl.minimum(last - first, M)
+    total = tl.zeros([M, C], tl.float32)
+    square = tl.zeros([M, C], tl.float32)
     for start in range(first, last, M):
-        r = start + tl.arange(0, M)
-        valid = (r < last)[:, None] & inside[None, :]
-        x = tl.load(y + r.to(tl.int64)[:, None] * channels + c[None, :], valid, 0.0).to(tl.float32)
-        n = tl.minimum(last - start, M).to(tl.float32)
-        here = tl.sum(x, 0) / n
-        off = tl.where(valid, x - here[None, :], 0.0)
-        # Two means and two sums of squares join without loss of digits (Chan et al. 1979).
-        step = here - mean
-        both = seen + n
-        square += tl.sum(off * off, 0) + step * step * (seen * n / both)
-        mean += step * (n / both)
-        seen = both
-    tl.store(means + block * channels + c, mean, inside)
-    tl.store(squares + block * channels + c, square, inside)
+        valid = (start + tl.arange(0, M) < last)[:, None] & inside[None, :]
+        off = tl.where(valid, _tile(y, start, last, c, channels, M) - about[None, :], 0.0)
+        total += off
+        square += off * off
+    n = (last - first).to(tl.float32)
+    off = tl.sum(total, 0)
+    tl.store(means + block * channels + c, about + off / n, inside)
+    tl.store(
+        squares + block * channels + c, tl.maximum(tl.sum(square, 0) - off * off / n, 0.0), inside
+    )
 
 
 @triton.jit
@@ -155,8 +161,8 @@ def sums(
     shift = tl.load(saved + 3 * channels + c, inside, 0.0)
     first = block * each
     last = tl.minimum(first + each, rows)
-    total = tl.zeros([C], tl.float32)
-    weighted = tl.zeros([C], tl.float32)
+    total = tl.zeros([M, C], tl.float32)  # joined once, at the end
+    weighted = tl.zeros([M, C], tl.float32)
     for start in range(first, last, M):
         r = start + tl.arange(0, M)
         valid = (r < last)[:, None] & inside[None, :]
@@ -169,9 +175,9 @@ def sums(
             x2, a2 = _activated(y, w + width, c, valid, channels, scale, shift)
             x3, a3 = _activated(y, w + width + 1, c, valid, channels, scale, shift)
             g0, g1, g2, g3 = _shares(a0, a1, a2, a3, g, y.dtype.element_ty)
-            total += tl.sum(g0 + g1 + g2 + g3, 0)
-            weighted += tl.sum(g0 * (x0 - mean[None, :]) + g1 * (x1 - mean[None, :]), 0)
-            weighted += tl.sum(g2 * (x2 - mean[None, :]) + g3 * (x3 - mean[None, :]), 0)
+            total += g0 + g1 + g2 + g3
+            weighted += g0 * (x0 - mean[None, :]) + g1 * (x1 - mean[None, :])
+            weighted += g2 * (x2 - mean[None, :]) + g3 * (x3 - mean[None, :])
         else:
             x = tl.load(y + at, valid, 0.0).to(tl.float32)
             if ADD:
@@ -180,10 +186,10 @@ def sums(
                 tl.store(passed + at, g.to(passed.dtype.element_ty), valid)
             elif RELU:
                 g = tl.where(x * scale[None, :] + shift[None, :] > 0, g, 0.0)
-            total += tl.sum(g, 0)
-            weighted += tl.sum(g * (x - mean[None, :]), 0)
-    tl.store(sum_g + block * channels + c, total, inside)
-    tl.store(sum_gx + block * channels + c, weighted * deviation, inside)
+            total += g
+            weighted += g * (x - mean[None, :])
+    tl.store(sum_g + block * channels + c, tl.sum(total, 0), inside)
+    tl.store(sum_gx + block * channels + c, tl.sum(weighted, 0) * deviation, inside)
 
 
 @triton.jit

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from .. import __version__
@@ -10,7 +12,7 @@ from . import _figures
 from ._compile import ACROSS, for_page, library
 from ._conclude import conclusions
 from ._figures import Figure, Panel
-from ._names import dataset_name
+from ._names import Style, dataset_name
 from ._origins import origins
 from ._study import Study
 from ._tables import tables
@@ -35,8 +37,12 @@ def figures(study: Study) -> list[Figure]:
     return found
 
 
-def html(study: Study, title: str | None = None) -> str:
-    """The report as one self-contained page."""
+def html(study: Study, title: str | None = None, beside: Study | None = None) -> str:
+    """The report as one self-contained page.
+
+    What is shown ``beside`` it, such as a reference that others measured, has a section of its own
+    that says so, and no part in the conclusion.
+    """
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -46,12 +52,14 @@ def html(study: Study, title: str | None = None) -> str:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined,
         trim_blocks=False, keep_trailing_newline=True,
     )  # fmt: skip
+    looks = {**(beside.styles if beside else {}), **study.styles}
     environment.globals.update(
-        looks=study.styles, words=_words, last=_last, signed=_signed, columns=_columns
+        looks=looks, words=_words, last=_last, signed=_signed, columns=_columns
     )
     loader = environment.loader
     assert loader is not None
     shown, every = tables(study), figures(study)
+    other = _beside(beside) if beside else None
     texts = {name: text for name, _, _, text in _figures.MEASURES}
     made = origins(study)
     return environment.get_template("page.html.j2").render(
@@ -59,7 +67,8 @@ def html(study: Study, title: str | None = None) -> str:
         lines=("epochs", "rates"),
         conclusions=conclusions(study),
         facts=_facts(study),
-        problems=study.problems,
+        problems=study.problems + (beside.problems if beside else []),
+        beside=other,
         overview=_figures.overview(study),
         tables=shown,
         compared=any(table.sources for table in shown),
@@ -72,20 +81,35 @@ def html(study: Study, title: str | None = None) -> str:
             for name, f in _figures.all_curves(study).items()
         ],
         origins=made,
-        contents=_contents(study, bool(shown), bool(every)),
+        contents=_contents(study, bool(shown), bool(every), bool(other)),
         version=__version__,
         css=Markup(loader.get_source(environment, "style.css")[0]),
         script=Markup(loader.get_source(environment, "script.js")[0]),
         vega=Markup(library()),
-        data=Markup(_json(_data(study, every))),
+        data=Markup(_json(_data(looks, every + (other["figures"] if other else [])))),
     )
 
 
-def _contents(study: Study, with_tables: bool, with_figures: bool) -> list[tuple[str, str]]:
+def _beside(study: Study) -> dict[str, Any]:
+    """Results that are not the report's own: where they are from, and what they come to."""
+    places = dict.fromkeys(str(r.source) for cell in study.cells for r in cell.records)
+    return {
+        "from": ", ".join(places),
+        "facts": _facts(study),
+        "conclusion": conclusions(study)[0],
+        "figures": [replace(f, name=f"beside-{f.name}") for f in _figures.overview(study)],
+        "tables": tables(study),
+    }
+
+
+def _contents(
+    study: Study, with_tables: bool, with_figures: bool, with_others: bool
+) -> list[tuple[str, str]]:
     found = [("conclusion", "Conclusion")]
     found += [("tables", "Tables")] if with_tables else []
     found += [(anchor, words) for anchor, words, _, _ in STORY]
     found += [("curves", "By epoch")] if with_figures else []
+    found += [("beside", "For comparison")] if with_others else []
     found += [("problems", "Problems")] if study.problems else []
     return [*found, ("runs", "Settings and runs")]
 
@@ -105,9 +129,9 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _data(study: Study, every: list[Figure]) -> dict[str, Any]:
+def _data(looks: Mapping[str, Style], every: list[Figure]) -> dict[str, Any]:
     """What the charts show: lines as columns, the places on their x axis shared."""
-    labels = list(study.styles)
+    labels = list(looks)
     grids: dict[tuple[float, ...], int] = {}
     shown: dict[str, list[dict[str, Any]]] = {}
     for figure in every:
@@ -125,7 +149,7 @@ def _data(study: Study, every: list[Figure]) -> dict[str, Any]:
                 content["y"] = figure.span
             shown.setdefault(figure.name, []).append(content)
     kinds = list(dict.fromkeys(figure.kind for figure in every))
-    charts = for_page(list(kinds), study.styles)
+    charts = for_page(list(kinds), looks)
     return {
         "labels": labels, "xs": list(grids), "figures": shown, "charts": charts,
         "across": {kind: words.capitalize() for kind, words in ACROSS.items()},
