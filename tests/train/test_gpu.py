@@ -60,6 +60,24 @@ def test_gpu_and_cpu_tell_the_same_story():
     assert abs(gpu - cpu) < 0.1
 
 
+def test_stopped_in_the_middle_it_goes_on_to_the_same_numbers(tmp_path):
+    """Checkpoints are copied while the GPU goes on: each must be of its own epoch."""
+    settings = SETTINGS | {"epochs": 4}
+    runs = [Run(model="cnn4", loss=loss, **settings) for loss in ("ce", "nce")]
+    whole = fit_many(runs)
+
+    def stop(progress):
+        if progress.epoch == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_many(runs, out=tmp_path, on_epoch=stop)
+    for run, expected, found in zip(runs, whole, fit_many(runs, out=tmp_path), strict=True):
+        assert found.network is not None, f"{run} was not taken up again"
+        for one, two in zip(expected.history, found.history, strict=True):
+            assert {**one, "seconds": 0} == pytest.approx({**two, "seconds": 0}, rel=1e-6)
+
+
 def test_stopped_and_taken_up_again_side_by_side(tmp_path):
     runs = [Run(model="cnn4", loss=loss, **SETTINGS) for loss in ("ce", "nce")]
     fit_many(runs[:1], out=tmp_path)

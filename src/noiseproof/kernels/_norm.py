@@ -8,8 +8,17 @@ import torch
 from torch import Tensor, nn
 
 _BLOCKS = 256  # of rows, whose sums are joined by one small kernel: two for each multiprocessor
-_ROWS, _COLUMNS = 64, 64  # of a tile
-_POOLED_ROWS = 32  # of a tile of pooled pixels, each of which is four
+_LEAST = 64  # rows of a block
+_COLUMNS = 64  # of a tile
+# The rows of a kernel's tile and the warps that share it; a pooled pixel is four.
+_TILES = {
+    "moments": {"M": 64, "num_warps": 4},
+    "apply": {"M": 64, "num_warps": 4},
+    "sums": {"M": 64, "num_warps": 4},
+    "pooled sums": {"M": 32, "num_warps": 4},
+    "pass_back": {"M": 64, "num_warps": 4},
+    "pooled pass_back": {"M": 32, "num_warps": 4},
+}
 
 
 def norm_relu(
@@ -80,9 +89,10 @@ def _apply(y: Tensor, saved: Tensor, residual: Tensor | None, flags: dict[str, b
     if residual is not None:
         residual = residual.contiguous(memory_format=torch.channels_last)
     rows = out.numel() // channels
-    kernels.apply[-(-rows // _ROWS), -(-channels // _COLUMNS)](
+    tile = _TILES["apply"]
+    kernels.apply[-(-rows // tile["M"]), -(-channels // _COLUMNS)](
         y, y if residual is None else residual, out, saved,
-        rows, channels, width // 2, width, **flags, M=_ROWS, C=_COLUMNS,
+        rows, channels, width // 2, width, **flags, C=_COLUMNS, **tile,
     )  # fmt: skip
     return out
 
@@ -102,8 +112,9 @@ class _NormRelu(torch.autograd.Function):
         tiles = -(-channels // _COLUMNS)
         each, blocks = _shares(rows)
         means, squares = _empty(channels, y, blocks), _empty(channels, y, blocks)
-        tile = {"M": _ROWS, "C": _COLUMNS}
-        kernels.moments[blocks, tiles](y, means, squares, rows, channels, each, **tile)
+        kernels.moments[blocks, tiles](
+            y, means, squares, rows, channels, each, C=_COLUMNS, **_TILES["moments"]
+        )
         saved = _empty(channels, y, 4)
         few = {"B": _power_of_two(blocks), "C": 8}
         kernels.statistics[(-(-channels // 8),)](
@@ -129,12 +140,13 @@ class _NormRelu(torch.autograd.Function):
         rows_y, rows = y.numel() // channels, upstream.numel() // channels
         tiles = -(-channels // _COLUMNS)
         each, blocks = _shares(rows)
-        tile = {"M": _POOLED_ROWS if flags["POOL"] else _ROWS, "C": _COLUMNS}
+        pooled = "pooled " if flags["POOL"] else ""
         passed = torch.empty_like(y) if flags["ADD"] else y
         sum_g, sum_gx = _empty(channels, y, blocks), _empty(channels, y, blocks)
         kernels.sums[blocks, tiles](
             upstream, y, y if out is None else out, passed, saved, sum_g, sum_gx,
-            rows, channels, each, width // 2, width, **flags, **tile,
+            rows, channels, each, width // 2, width, **flags, C=_COLUMNS,
+            **_TILES[f"{pooled}sums"],
         )  # fmt: skip
         factors = _empty(channels, y, 3)
         d_weight, d_bias = torch.empty_like(weight), torch.empty_like(weight)
@@ -143,17 +155,18 @@ class _NormRelu(torch.autograd.Function):
             rows_y, channels, len(weight), blocks, B=_power_of_two(blocks), C=8,
         )  # fmt: skip
         gradient = torch.empty_like(y)
+        tile = _TILES[f"{pooled}pass_back"]
         kernels.pass_back[-(-rows // tile["M"]), tiles](
             upstream, y, passed, gradient, saved, factors,
-            rows, channels, width // 2, width, **flags, **tile,
+            rows, channels, width // 2, width, **flags, C=_COLUMNS, **tile,
         )  # fmt: skip
         d_residual = passed if flags["ADD"] else None
         return (gradient, d_weight, d_bias, d_residual, *[None] * 7)
 
 
 def _shares(rows: int) -> tuple[int, int]:
-    """How many rows a block has, whole tiles of them, and how many blocks there are."""
-    each = _ROWS * max(1, -(-rows // (_BLOCKS * _ROWS)))
+    """How many rows a block has, at least a tile of them, and how many blocks there are."""
+    each = _LEAST * max(1, -(-rows // (_BLOCKS * _LEAST)))
     return each, -(-rows // each)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,14 +100,13 @@ class Job:
         self.history.append(row)
         if self.folder is None:
             return
-        tensors = {
-            k: v.detach().to("cpu", copy=True) for k, v in self.trainee.state.saved().items()
-        }
+        tensors, wait = _on_host(self.trainee.state.saved())
         history = list(self.history)
         kept = Checkpoint(self.run.settings(), self.fingerprint, len(history), history, tensors)
         folder, path = self.folder, self.checkpoint
 
         def write() -> None:
+            wait()
             kept.write(path)
             folder.write_history(history)
 
@@ -143,6 +142,18 @@ class Job:
         self.folder.tidy()
         if self.error is None:
             self.checkpoint.unlink(missing_ok=True)
+
+
+def _on_host(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable[[], None]]:
+    """Copies as of now, and what to call before they are read: a GPU goes on while it copies."""
+    if not any(t.is_cuda for t in tensors.values()):
+        return {k: t.detach().clone() for k, t in tensors.items()}, lambda: None
+    copies = {k: torch.empty_like(t, device="cpu", pin_memory=True) for k, t in tensors.items()}
+    for name, copied in copies.items():
+        copied.copy_(tensors[name].detach(), non_blocking=True)
+    done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    done.record()
+    return copies, done.synchronize
 
 
 def _save_network(network: nn.Module, path: Path) -> None:
