@@ -82,3 +82,28 @@ def test_an_error_is_forgotten_once_the_run_has_ended(tmp_path, monkeypatch):
 def test_a_place_travels_as_plain_values(tmp_path, root):
     place = Place(tmp_path, root and tmp_path / root, "cpu", True)
     assert Place.of(json.loads(json.dumps(place.plain()))) == place
+
+
+def test_a_pack_too_large_for_the_gpu_is_halved_and_its_memory_let_go(tmp_path, monkeypatch):
+    import weakref
+
+    import torch
+
+    from noiseproof import train
+
+    whole, sizes, held = train.fit_many, [], []
+
+    def small(runs, **keywords):
+        assert not any(ref() is not None for ref in held), "what failed is still held"
+        sizes.append(len(runs))
+        if len(runs) > 2:
+            weights = torch.ones(4)  # alive as long as the error is
+            held.append(weakref.ref(weights))
+            raise torch.OutOfMemoryError("out of memory")
+        return whole(runs, **keywords)
+
+    monkeypatch.setattr(train, "fit_many", small, raising=False)
+    runs = [Run(epochs=1, loss=loss, device="cpu") for loss in ("ce", "mae", "nce", "rce", "gce")]
+    ended, _ = said_by(runs, Place(tmp_path))
+    assert sizes == [5, 2, 3, 1, 2]
+    assert all(ended[run.hash].error is None for run in runs)

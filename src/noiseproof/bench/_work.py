@@ -8,6 +8,7 @@ nobody waits for the dead, and a run that was killed is taken up from its last e
 from __future__ import annotations
 
 import contextlib
+import gc
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from ..results import ERROR, Folder
 from ..train import Run
 
 if TYPE_CHECKING:
-    from ..train import Progress
+    from ..train import Progress, Result
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,20 @@ def _train(runs: Sequence[Run], place: Place, tell: Callable[[Said], None]) -> N
     try:
         results = fit_many(runs, out=place.out, data_root=place.data_root, on_epoch=watch)
     except Exception as error:
-        if len(runs) > 1:  # one that cannot be trained must not keep the others from it
-            for run in runs:
-                _train([run], place, tell)
+        if len(runs) == 1:
+            tell(Said("ended", runs[0].hash, error=record_error(place.out, runs[0], error)))
             return
-        tell(Said("ended", runs[0].hash, error=record_error(place.out, runs[0], error)))
+    else:
+        _tell_results(results, place, tell)
         return
+    # One that cannot be trained must not keep the others from it, and a GPU that is too small for
+    # all may hold half of them. The error is forgotten by now: with it goes the memory it held.
+    gc.collect()
+    for part in (runs[: len(runs) // 2], runs[len(runs) // 2 :]):
+        _train(part, place, tell)
+
+
+def _tell_results(results: Sequence[Result], place: Place, tell: Callable[[Said], None]) -> None:
     for result in results:
         assert result.folder is not None
         (result.folder / ERROR).unlink(missing_ok=True)
