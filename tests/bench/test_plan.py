@@ -131,3 +131,29 @@ def test_a_run_has_one_name_wherever_it_is_asked_for():
         )
     }  # fmt: skip
     assert Run().hash == bench.grid()[0].hash
+
+
+def test_a_log_is_told_of_long_silences(tmp_path, monkeypatch, capsys):
+    from contextlib import ExitStack
+
+    from noiseproof.bench import Said
+    from noiseproof.cli import _bench
+
+    clock = [100.0]
+    monkeypatch.setattr(_bench.time, "monotonic", lambda: clock[0])
+    runs = [Run(loss=loss, epochs=10) for loss in ("ce", "mae")]
+    found = bench.plan(bench.Bench("two", "Two", "", runs), tmp_path)
+    with ExitStack() as stack:
+        tell = _bench._progress(found, stack)
+        for epoch in range(1, 6):
+            clock[0] += 30
+            tell(Said("epoch", runs[0].hash, epoch, 10, 0.5))
+        clock[0] += 30
+        tell(Said("ended", runs[0].hash, accuracy=0.9))
+        clock[0] += 30  # not long after something was said
+        tell(Said("epoch", runs[1].hash, 1, 10, 0.5))
+    assert capsys.readouterr().out.splitlines() == [
+        "epoch 2 of 20, about 9 min left",
+        "epoch 4 of 20, about 8 min left",
+        "1/2  digits, symmetric 0.4, ce, seed 0: test accuracy 90.00%",
+    ]

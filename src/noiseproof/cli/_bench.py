@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,8 @@ import tyro
 
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, Said
+
+SILENCE = 60.0  # seconds after which something is said where there is no bar
 
 
 def bench(
@@ -127,9 +130,11 @@ def _time(seconds: float) -> str:
 
 
 def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
-    """One bar for all runs, in epochs, on a terminal; else a line a run."""
+    """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
     runs = {run.hash: run for run in plan.waiting}
     epochs = {name: run.filled().epochs or 1 for name, run in runs.items()}
+    total = sum(epochs.values())
+    seen: dict[str, int] = {}
     ended = 0
 
     def line(said: Said) -> str:
@@ -137,12 +142,23 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
         return f"{ended}/{len(runs)}  {runs[said.hash]}: {what or 'done by another process'}"
 
     if not sys.stdout.isatty():
+        began = spoken = time.monotonic()
+        trained = 0
 
         def tell(said: Said) -> None:
-            nonlocal ended
+            nonlocal ended, spoken, trained
+            seen[said.hash] = said.epoch if said.what == "epoch" else epochs[said.hash]
+            trained += said.what == "epoch"
+            now = time.monotonic()
             if said.what == "ended":
                 ended += 1
                 print(line(said), flush=True)
+            elif now - spoken >= SILENCE and trained:
+                left = (total - sum(seen.values())) * (now - began) / trained
+                print(f"epoch {sum(seen.values()):,} of {total:,}, {_time(left)} left", flush=True)
+            else:
+                return
+            spoken = now
 
         return tell
 
@@ -156,9 +172,7 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
             Remaining(compact=True), TextColumn("{task.fields[last]}"),
         )
     )  # fmt: skip
-    total = sum(epochs.values())
     task = bar.add_task("bench", total=total, ended=f"0/{len(runs)}", last="")
-    seen: dict[str, int] = {}
 
     def watch(said: Said) -> None:
         nonlocal ended
