@@ -6,7 +6,8 @@ For each network at batch 128, in one run on the same GPU:
 
 - the ordinary loop, as a user writes it: a DataLoader with torchvision's transforms in eight
   workers, float32, torch.optim.SGD, clip_grad_norm_, NCE + RCE;
-- ours alone, and ours packed, several runs with different losses as branches of one graph;
+- ours alone, and ours packed, several runs with different losses as branches of one graph; beside
+  the steps, whole epochs: drawing, augmentation, every step, and the test on 10,000 images;
 - two floors: the floating-point operations of a step over the rate of a large bf16 matrix product,
   and the bytes that it must move over the rate of a large copy, both measured here.
 
@@ -49,13 +50,13 @@ def dataset(name: str) -> data.Dataset:
     images = torch.randint(256, (n, channels, size, size), dtype=torch.uint8)
     labels = torch.randint(classes, (n,))
     return data.from_arrays(
-        images, labels, images[:1000], labels[:1000], classes=[str(k) for k in range(classes)],
+        images, labels, images[:10_000], labels[:10_000], classes=[str(k) for k in range(classes)],
         mean=(0.5,) * channels, std=(0.25,) * channels, name=known,
     )  # fmt: skip
 
 
-def ours(name: str, content: data.Dataset, width: int, steps: int) -> float:
-    """Milliseconds a step and run."""
+def ours(name: str, content: data.Dataset, width: int, steps: int) -> tuple[float, float]:
+    """Milliseconds a step and run, and seconds a whole epoch and run."""
     setup = Setup()
     runs = [
         Run(dataset=content.name, loss=LOSSES[(3 + i) % len(LOSSES)], model=name, device="cuda")
@@ -79,7 +80,13 @@ def ours(name: str, content: data.Dataset, width: int, steps: int) -> float:
             end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / steps / width)
-    return float(statistics.median(times[1:]))
+    pack.epoch(0)  # what steps alone did not capture: the short last batch and the test
+    epochs = []
+    for epoch in range(1, 4):
+        began = time.perf_counter()
+        pack.epoch(epoch)
+        epochs.append((time.perf_counter() - began) / width)
+    return float(statistics.median(times[1:])), statistics.median(epochs)
 
 
 def _event() -> torch.cuda.Event:
@@ -184,24 +191,28 @@ def main() -> None:
         content, width, n = dataset(name), CASES[name][6], CASES[name][4]
         arithmetic, memory = floors(name, rate, bandwidth)
         loop = ordinary(name, content, given.workers, given.steps)
-        alone, packed = ours(name, content, 1, given.steps), ours(name, content, width, given.steps)
+        alone, epoch_alone = ours(name, content, 1, given.steps)
+        packed, epoch_packed = ours(name, content, width, given.steps)
         steps = -(-n // BATCH)
-        for kind, ms in (
-            ("ordinary loop", loop), ("alone", alone), (f"packed, {width} runs", packed),
-            ("floor, arithmetic", arithmetic), ("floor, memory", memory),
+        for kind, ms, epoch in (
+            ("ordinary loop", loop, None), ("alone", alone, epoch_alone),
+            (f"packed, {width} runs", packed, epoch_packed),
+            ("floor, arithmetic", arithmetic, None), ("floor, memory", memory, None),
         ):  # fmt: skip
             rows.append(
                 {
                     "network": name, "what": kind, "ms_per_step": f"{ms:.3f}",
                     "images_per_second": round(BATCH / ms * 1000),
                     "seconds_per_epoch": f"{ms * steps / 1000:.3f}",
+                    "with_test": "" if epoch is None else f"{epoch:.3f}",
                     "times_ordinary": f"{loop / ms:.1f}", "gpu": machine,
                     "torch": torch.__version__, "python": platform.python_version(),
                 }
             )  # fmt: skip
             print(
                 f"{name:9} {kind:20} {ms:8.3f} ms a step {BATCH / ms:9.1f} thousand images/s "
-                f"{ms * steps / 1000:8.3f} s an epoch {loop / ms:6.1f} times the ordinary loop",
+                f"{ms * steps / 1000:8.3f} s an epoch {loop / ms:6.1f} times the ordinary loop"
+                + ("" if epoch is None else f"; a whole epoch with its test {epoch:.3f} s"),
                 flush=True,
             )
         if name in GOALS:
