@@ -160,7 +160,11 @@ def bounds_table() -> str:
 
 def between(text: str, mark: str, content: str) -> str:
     marked = f"<!-- {mark} -->\n{content}\n<!-- /{mark} -->"
-    return re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: marked, text, flags=re.DOTALL)
+    found = f"<!-- {mark} -->.*<!-- /{mark} -->"
+    text, times = re.subn(found, lambda _: marked, text, flags=re.DOTALL)
+    if times != 1:
+        raise ValueError(f"the marks of {mark} are there {times} times, not once")
+    return text
 
 
 def documents() -> dict[Path, str]:

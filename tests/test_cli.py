@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import pytest
 
 import noiseproof
+from noiseproof import bench as benches
 from noiseproof import cli
+from noiseproof.results import Record, write_bundle
+from noiseproof.train import Run
 
 
 @pytest.fixture
@@ -162,7 +166,7 @@ def test_train_writes_for_tensorboard(run, tmp_path):
         (("--loss", "ncx"), "unknown loss 'ncx' (did you mean 'nce'?)"),
         (("--loss", "anl-ce"), "anl-ce has no published settings for 'digits'"),
         (("--model", "resnet43"), "unknown network 'resnet43' (did you mean 'resnet34'?)"),
-        (("--noise", "symetric"), "no noise is called 'symetric'"),
+        (("--noise", "symetric"), "it was 'symetric' (did you mean 'symmetric'?)"),
         (("--dataset", "cifar11"), "cifar11"),
         (("--rate", "1.5"), "rate goes from 0 to 1; it was 1.5"),
         (("--device", "tpu9"), "unknown device 'tpu9'; give cpu, cuda, cuda:1 or auto"),
@@ -181,3 +185,87 @@ def test_a_run_that_diverges_is_one_line(run, tmp_path):
     assert error.startswith("noiseproof: the ")
     assert "in epoch 1, step" in error
     assert len(error.splitlines()) == 1
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_code(run, tmp_path, recwarn):
+    warnings.simplefilter("default")
+    wrong = ("--rate", "0.95", "--epochs", "1", "--device", "cpu", "--out", str(tmp_path))
+    code, out, error = run("train", *wrong)
+    assert code == 0
+    assert error.startswith("noiseproof: warning: outside the paper's conditions: the symmetric ")
+    assert error.count("\n") == 1
+    assert "% after 1 epoch\n" in out
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """Two runs, enough for a report."""
+    path = tmp_path_factory.mktemp("results") / "runs.jsonl"
+    history = [{"epoch": 1.0, "test_accuracy": 0.5, "train_loss": 1.0}]
+    runs = [Run(loss=loss, epochs=1) for loss in ("ce", "nce+rce")]
+    write_bundle(path, [Record(run.settings(), history, {}) for run in runs])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.html", "<!doctype html>"), ("r.tex", "%"), ("r.csv", "dataset,"), ("r.MD", "")],
+)
+def test_a_report_is_what_its_file_is_named(run, bundle, tmp_path, name, start):
+    path = tmp_path / name
+    code, out, _ = run("report", str(bundle), "--out", str(path))
+    assert code == 0
+    text = path.read_text().lower()
+    assert text.startswith(start)
+    assert ("<html" in text) == (name == "r.html")
+    assert "from 2 runs" in out
+    assert (" kB, " in out) == (path.stat().st_size < 1e5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("r.csv", "--format", "html"), "r.csv is named as csv, and --format is html; give one"),
+        (("r.html", "--format", "png"), "r.html is named as html, and --format is png; give one"),
+        (("r.png",), "figures are a file each; give --format png and a folder as --out, not "),
+    ],
+)
+def test_a_format_that_contradicts_the_file_is_one_line(run, bundle, tmp_path, arguments, message):
+    name, *rest = arguments
+    code, _, error = run("report", str(bundle), "--out", str(tmp_path / name), *rest)
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_of_a_bench_that_fail_alike_share_a_line(run, tmp_path, monkeypatch):
+    def fail(bench, *_, **__):
+        early = Record(bench.runs[2].settings(), [], {}, "the loss became nan")
+        return benches.Outcome(bench, [early], [(r, "no device") for r in bench.runs[:2]], [], 1.0)
+
+    monkeypatch.setattr(benches, "run", fail)
+    arguments = ("--loss", "ce", "nce", "mae", "--rate", "0.6", "--seeds", "0")
+    code, out, error = run("bench", "quick", *arguments, "--out", str(tmp_path))
+    assert code == 1
+    failed, early = error.splitlines()
+    assert failed.startswith("2 runs could not be trained: no device (digits, symmetric 0.6, ")
+    assert failed.endswith("seed 0, and 1 more)")
+    assert early.startswith("run ")
+    assert early.endswith(" ended early: the loss became nan")
+    assert "\n1 run in " in out
+    assert "2 are missing" in out
+
+
+def test_one_run_of_a_bench(run, tmp_path, monkeypatch):
+    def fail(bench, *_, **__):
+        return benches.Outcome(bench, [], [(bench.runs[0], "no device")], [], 1.0)
+
+    monkeypatch.setattr(benches, "run", fail)
+    arguments = ("--loss", "ce", "--rate", "0.6", "--seeds", "0", "--epochs", "2")
+    code, out, error = run("bench", "quick", *arguments, "--out", str(tmp_path))
+    assert code == 1
+    assert error == "digits, symmetric 0.6, ce, seed 0 could not be trained: no device\n"
+    assert ": 1 run, 0 done, 1 to do" in out
+    assert "\nit will take " in out
+    assert ", 1 is missing; " in out

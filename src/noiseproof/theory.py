@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .losses import Kind, Loss, terms
+from .losses import Kind, Loss, parse, terms
 from .losses._forms import probes
 from .losses._mapped import Transition
 
@@ -120,14 +120,16 @@ class Check:
     __repr__ = __str__
 
 
-def check(loss: Loss, num_classes: int) -> Check:
-    """Compute what a loss will stand at a number of classes.
+def check(loss: Loss | str, num_classes: int) -> Check:
+    """Compute what a loss, or the text of one, will stand at a number of classes.
 
     The bounds are sought at corner predictions, drawn out until the loss settles or keeps growing,
     and from the best of them by gradient steps: random predictions miss them.
     """
     if num_classes < 2:
         raise ValueError(f"num_classes must be at least 2; it was {num_classes}")
+    if isinstance(loss, str):
+        loss = parse(loss)
     parts = terms(loss)
     found = tuple(check(part, num_classes) for _, part in parts) if len(parts) > 1 else ()
     sums = _extent(lambda z: loss.per_class(z).sum(1, keepdim=True), num_classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -46,6 +47,15 @@ def test_a_damaged_folder_is_reported_and_left_alone(half, tmp_path):
     assert len(found.waiting) == 3
     assert len(found.problems) == 1
     assert "delete the folder" in found.problems[0]
+
+
+def test_a_folder_under_another_s_name_is_reported(half, tmp_path):
+    done = bench.plan(SMALL, half).done[0]
+    other = next(run.hash for run in SMALL.runs if run.hash != done.hash)
+    shutil.copytree(half / done.hash, tmp_path / other)
+    found = bench.plan(SMALL, tmp_path)
+    assert found.problems == [f"{tmp_path / other} holds another run, {done.hash}"]
+    assert len(found.waiting) == 3
 
 
 def test_time_comes_from_runs_that_have_ended_here(half):

@@ -197,3 +197,22 @@ def test_nodes_without_the_folder_send_back_what_they_kept(tmp_path):
     assert not (tmp_path / "there" / run.hash).exists()
     _keep(tmp_path / "here" / run.hash, files[run.hash])
     assert histories(tmp_path / "here").keys() == {run.hash}
+
+
+def test_what_another_process_is_at_stays_on_its_node(tmp_path):
+    from filelock import FileLock
+
+    from noiseproof.bench._ray import _task
+    from noiseproof.train import Run
+
+    runs = [Run(epochs=1, loss=loss, device="cpu") for loss in ("ce", "nosuch")]
+    for run in runs:
+        (tmp_path / run.hash).mkdir()
+        (tmp_path / run.hash / "checkpoint.pt").touch()
+    (tmp_path / ".locks").mkdir()
+    with FileLock(tmp_path / ".locks" / runs[0].hash):
+        said, files = _task(runs, Place(tmp_path, device="cpu"), ".shared-none")
+    assert [s.what for s in said] == ["busy", "ended"]
+    assert files.keys() == {runs[1].hash}
+    assert "error.json" in files[runs[1].hash]
+    assert all((tmp_path / run.hash / "checkpoint.pt").exists() for run in runs)

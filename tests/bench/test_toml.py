@@ -41,6 +41,11 @@ def test_a_grid_of_ones_own(tmp_path):
     [
         ("dataset = ", "mine.toml is not TOML"),
         ("los = 'ce'", "unknown setting 'los' .did you mean 'loss'"),
+        ("loss = []", "loss has no value"),
+        ("loss = ['ce', 3]", "loss must be a text; it was 3"),
+        ("epochs = 'two'", "epochs must be a number; it was 'two'"),
+        ("flip = 'no'", "flip is true or false; it was 'no'"),
+        ("loss = 'ce'\n[[without]]\nloss = 'nce'", "no run has what .* leaves out, loss = 'nce'"),
         ("[[also]]\nseeds = 1", "unknown setting 'seeds' .did you mean 'seed'"),
         ("rate = 2", "rate goes from 0 to 1; it was 2"),
         ("also = 1", r"also is a list of tables; write \[\[also\]\]"),

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from noiseproof import kernels
+from noiseproof.kernels import _norm
 
 
 def plain(y, norm, bias, relu, residual, pool):
@@ -19,6 +20,7 @@ def plain(y, norm, bias, relu, residual, pool):
     return F.max_pool2d(z, 2) if pool else z
 
 
+@pytest.mark.parametrize("blocks", [1, 2, 256])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(
     ("shape", "real", "relu", "add", "pool"),
@@ -32,7 +34,9 @@ def plain(y, norm, bias, relu, residual, pool):
         ((1, 8, 2, 2), 8, True, False, True),
     ],
 )
-def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias):
+def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias, blocks, monkeypatch):
+    """Few blocks have many tiles each, as those of large batches have."""
+    monkeypatch.setattr(_norm, "_BLOCKS", blocks)
     torch.manual_seed(1)
     y = torch.randn(shape, device=place) * 2 + 1
     y[:, real:] = 0

@@ -6,15 +6,19 @@ import pytest
 import torch
 
 from noiseproof import kernels
+from noiseproof.kernels import _sgd
 from noiseproof.train import _state
 
 
+@pytest.mark.parametrize("shares", [1024, 2])  # of the sum of squares: a tile each, or several
 @pytest.mark.parametrize("wide", [0, 1500])
 @pytest.mark.parametrize(
     ("nesterov", "decay", "clip", "l1"),
     [(False, 0.0, 0.0, 0.0), (True, 1e-2, 5.0, 0.0), (False, 1e-3, 1e3, 1e-2)],
 )
-def test_sgd_as_plain_pytorch(place, wide, nesterov, decay, clip, l1):
+def test_sgd_as_plain_pytorch(place, wide, nesterov, decay, clip, l1, shares, monkeypatch):
+    monkeypatch.setattr(_sgd, "_SHARE", 512)
+    monkeypatch.setattr(_sgd, "_SHARES", shares)
     size = 2500
     torch.manual_seed(0)
     start = [torch.randn(size, device=place) for _ in range(2)]

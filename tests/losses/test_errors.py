@@ -121,3 +121,9 @@ def test_numpy_numbers_are_numbers():
 
     assert noiseproof.FocalLoss(gamma=numpy.float32(2)) == noiseproof.FocalLoss(gamma=2)
     assert numpy.float64(2) * noiseproof.FocalLoss() == noiseproof.parse("2*fl")
+
+
+@pytest.mark.parametrize("function", [torch.nn.CrossEntropyLoss(), lambda z, y: z])
+def test_a_function_of_logits_and_labels_is_no_matrix_of_losses(function):
+    with pytest.raises(TypeError, match=r"takes 2 arguments; a function of the logits \[N, K\]"):
+        noiseproof.normalize(function)

@@ -170,3 +170,7 @@ def test_a_loss_of_ones_own_can_be_checked():
     assert theory.check(noiseproof.normalize(squared), 3).symmetric
     with pytest.raises(ValueError, match="at least 2"):
         theory.check(noiseproof.parse("nce"), 1)
+
+
+def test_a_text_is_checked_as_its_loss():
+    assert theory.check("nce + rce", 4) == theory.check(noiseproof.parse("nce + rce"), 4)

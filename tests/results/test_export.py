@@ -8,6 +8,10 @@ import sys
 import pytest
 
 from noiseproof import cli, results
+from noiseproof.cli import _tables
+from noiseproof.cli._results import _list
+from noiseproof.cli._tables import cell_table
+from noiseproof.results import Record
 from noiseproof.train import Run, fit_many
 
 RUNS = [
@@ -93,6 +97,117 @@ def test_list_and_cells(out, monkeypatch, capsys):
 
 
 def test_none_is_no_error(tmp_path, monkeypatch, capsys):
-    run_cli(monkeypatch, tmp_path, "--csv", tmp_path / "none.csv")
     run_cli(monkeypatch, tmp_path)
     assert "0 runs" in capsys.readouterr().out
+
+
+def mistake(monkeypatch, capsys, *arguments: object) -> str:
+    """The one line that a mistake gets."""
+    with pytest.raises(SystemExit) as stop:
+        run_cli(monkeypatch, *arguments)
+    assert stop.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    return next(line for line in said.err.splitlines() if line.startswith("noiseproof: "))
+
+
+def test_a_place_that_is_not_there(out, tmp_path, monkeypatch, capsys):
+    line = mistake(monkeypatch, capsys, out, tmp_path / "nowhere")
+    assert line.startswith(f"noiseproof: {tmp_path / 'nowhere'} is not there; give a folder")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "bundle"])
+def test_nothing_is_not_written(tmp_path, monkeypatch, capsys, kind):
+    line = mistake(monkeypatch, capsys, tmp_path, f"--{kind}", tmp_path / "x")
+    assert line.startswith("noiseproof: there are no runs to write: none in ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (("--loss", "mae"), "no run has loss MAE; they have CE, NCE+RCE"),
+        (("--loss", "ce", "mae"), "no run has loss MAE; they have CE, NCE+RCE"),
+        (("--rate", 0.6), "no run has rate 0.6; they have 0.2, 0.4"),
+        (("--seed", 7), "no run has seed 7; they have 0, 1"),
+        (("--protocol", "authors"), "no run has protocol authors; they have paper"),
+        (("--rate", 0.2, "--seed", 1), "no run has all that was asked for at once; ask for less"),
+    ],
+)
+def test_what_no_run_has_is_told(out, tmp_path, monkeypatch, capsys, wanted, message):
+    csv = tmp_path / "x.csv"
+    assert mistake(monkeypatch, capsys, out, *wanted, "--csv", csv) == f"noiseproof: {message}"
+    assert not csv.exists()
+
+
+def test_a_list_is_never_cut(out, monkeypatch, capsys):
+    monkeypatch.setattr(_tables, "width", lambda: 30)
+    run_cli(monkeypatch, out)
+    text = capsys.readouterr().out
+    for run in RUNS:
+        row = next(line for line in text.splitlines() if line.startswith(run.hash[:8]))
+        assert run.hash not in row
+        noise, loss = f"symmetric {run.rate}", results.method_of(run.loss)
+        assert row.split()[1:5] == ["digits", *noise.split(), loss]
+        assert row.endswith("%")
+    run_cli(monkeypatch, out, "--cells")
+    text = capsys.readouterr().out
+    assert "…" not in text
+    assert text.splitlines()[2].split() == ["loss", "0.2", "0.4"]
+
+
+def test_a_long_loss_folds_in_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(_tables, "width", lambda: 70)
+    _list([Record(Run(loss="10*nce + 0.1*rce(A=-4) + 0.25*mae + 3*agce").settings(), [], {})])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 70
+    start = lines[0].index("loss")
+    folded = "".join(line[start:].split()[0] for line in lines[1:])
+    assert folded == "10*NCE+0.1*RCE(A=-4)+0.25*MAE+3*AGCE"
+
+
+def test_a_pipe_has_no_width(out, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["noiseproof", "results", str(out)])
+    monkeypatch.setenv("COLUMNS", "20")
+    cli.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(RUNS) + 1
+    assert all(any(line.startswith(run.hash) for line in lines) for run in RUNS)
+
+
+def cells_said(capsys, *settings: dict[str, object]) -> list[str]:
+    history = [{"test_accuracy": 0.5}]
+    cell_table(results.cells(Record(Run(**s).settings(), history, {}) for s in settings))
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[2:]]
+
+
+def test_cells_of_one_name_say_what_differs(capsys):
+    short, long = {"loss": "nce", "epochs": 3}, {"loss": "nce", "epochs": 12, "weight_decay": 0.1}
+    # The long run is there at one rate alone: it must not stand in the short ones' row.
+    found = cells_said(
+        capsys, short | {"rate": 0.2}, short | {"rate": 0.4}, long | {"rate": 0.4}, {"loss": "ce"}
+    )
+    assert found == [
+        "loss 0.2 0.4 settings",
+        "CE 50.00",
+        "NCE 50.00 50.00 epochs 3, weight decay None",
+        "NCE 50.00 epochs 12, weight decay 0.1",
+    ]
+    assert cells_said(capsys, short | {"rate": 0.2}, short | {"rate": 0.4, "seed": 1}) == [
+        "loss 0.2 0.4",
+        "NCE 50.00 50.00",
+    ]
+
+
+def test_clean_labels_asked_for_in_two_ways(capsys):
+    assert cells_said(capsys, {"noise": "none"}, {"noise": "symmetric", "rate": 0.0})[1:] == [
+        "NCE+RCE 50.00 noise none",
+        "NCE+RCE 50.00 noise symmetric",
+    ]
+
+
+def test_one_run_is_not_runs(out, monkeypatch, capsys, tmp_path):
+    run_cli(monkeypatch, out / RUNS[0].hash)
+    assert capsys.readouterr().out.endswith("\n1 run\n")
+    run_cli(monkeypatch, out, "--seed", 1, "--csv", tmp_path / "x.csv")
+    assert capsys.readouterr().out == f"1 run written to {tmp_path / 'x.csv'}\n"

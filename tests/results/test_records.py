@@ -78,3 +78,49 @@ def test_what_is_damaged_is_reported_and_skipped(trained, tmp_path):
     assert "history.csv is damaged; delete the folder" in text
     assert "run.json is damaged" in text
     assert "nowhere is not there" in text
+
+
+def test_one_damaged_line_costs_one_run(trained, tmp_path):
+    out, runs = trained
+    path = tmp_path / "b.jsonl"
+    results.write_bundle(path, results.read(out).records)
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    cut = b"\xff\x00" + second[2:]
+    for damage in (second[:40] + b"\n", cut, b"[]\n", second.replace(b'"about":{', b'"about":3,{')):
+        path.write_bytes(first + damage + third)
+        found = results.read(path)
+        assert len(found.records) == 2
+        assert found.problems == [f"{path}, line 2, is damaged; fetch the file again"]
+    path.write_bytes(first + b"{\n" + third[:-30])
+    found = results.read(path)
+    assert len(found.records) == 1
+    assert [p.split(", ")[1] for p in found.problems] == ["line 2", "line 3"]
+    assert {r.hash for r in found.records} < {run.hash for run in runs}
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path):
+    path = tmp_path / "picture.jsonl"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\xff\n\xfe\n")
+    found = results.read(tmp_path)
+    assert found.records == []
+    assert found.problems == [
+        f"{path} is not text; give a file that noiseproof results --bundle wrote"
+    ]
+
+
+def test_an_empty_bundle_is_no_problem(tmp_path):
+    path = tmp_path / "none.jsonl"
+    results.write_bundle(path, [])
+    assert path.read_bytes() == b""
+    assert results.read(path) == results.Reading([], [])
+    path.write_text("\n")
+    assert results.read(path) == results.Reading([], [])
+
+
+def test_runs_that_failed_alike_share_a_line(tmp_path):
+    for i, error in enumerate(("no device", "no device", "no data", "no device")):
+        results.Folder(tmp_path / f"run{i}").write_json("error.json", {"error": error})
+    assert results.read(tmp_path).problems == [
+        f"3 runs could not be trained: no device ({tmp_path / 'run0'}, and 2 more)",
+        f"{tmp_path / 'run2'} could not be trained: no data",
+    ]

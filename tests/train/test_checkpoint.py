@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 import re
@@ -60,6 +61,14 @@ def test_other_settings_are_named(path):
     assert "seed" not in message
     assert message.endswith(REMEDY + str(path))
     assert opened(path, Run(loss="nce", device="cuda")) is not None
+
+
+def test_another_kind_of_device_is_named(path):
+    kept = opened(path)
+    dataclasses.replace(kept, device="cuda").write(path)
+    assert read(path, kept.settings, kept.fingerprint, "cuda") is not None
+    with pytest.raises(ValueError, match=r"of a run on cuda, .* on cpu: give --device cuda to go"):
+        read(path, kept.settings, kept.fingerprint, "cpu")
 
 
 def test_other_labels_are_refused(path):

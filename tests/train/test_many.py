@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import pytest
+import torch
 
 from noiseproof.train import Run, fit, fit_many
-from noiseproof.train._pack import Pack
+from noiseproof.train._pack import Pack, set_tf32
 from noiseproof.train._setup import Setup
 
 from .subjects import COLUMNS, StopError, but_seconds, flat_net, same, stop_after, tiny, weights
@@ -99,3 +101,22 @@ def test_a_pack_is_of_one_size():
     trainees = [Setup().trainee(Run(batch_size=b, device="cpu")) for b in (32, 64)]
     with pytest.raises(ValueError, match="training sets and batches of one size"):
         Pack(trainees)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="needs torch 2.9"
+)
+@pytest.mark.parametrize("touched", ["none", "tf32", "ieee"])
+def test_the_user_s_choice_of_tf32_is_put_back(touched):
+    """Also one that was made by torch's newer switch, after which it refuses the older."""
+    matmul, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn.conv
+    at_first = matmul.fp32_precision
+    matmul.fp32_precision = touched
+    try:
+        before = matmul.fp32_precision, convolutions.fp32_precision
+        with contextlib.ExitStack() as stack:
+            set_tf32(stack, False)
+            assert (matmul.fp32_precision, convolutions.fp32_precision) == ("ieee", "ieee")
+        assert (matmul.fp32_precision, convolutions.fp32_precision) == before
+    finally:
+        matmul.fp32_precision = at_first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import noiseproof
-from noiseproof import data, models, noise
+from noiseproof import data, models, noise, results
 from noiseproof._seeds import derive
-from noiseproof.train import Run, fit
+from noiseproof.bench import Bench, plan
+from noiseproof.train import Run, fit, fit_many
 
 from .subjects import (
     StopError,
@@ -155,25 +157,133 @@ OWN = {
 
 @pytest.mark.parametrize("what", OWN)
 def test_another_s_result_is_not_taken_for_one_s_own(what, tmp_path):
-    """The hash names the settings and not what stands in for them."""
+    """What stands in for what the settings name is a part of the run's name."""
     mine = {what: OWN[what]()}
-    fit(tiny(), out=tmp_path, **copy.deepcopy(mine))
+    own = fit(tiny(), out=tmp_path, **copy.deepcopy(mine))
     assert fit(tiny(), out=tmp_path, **copy.deepcopy(mine)).network is None  # it was read
-    with pytest.raises(ValueError, match="same settings with other data, labels, network or loss"):
-        fit(tiny(), out=tmp_path)
-    assert fit(tiny(), out=tmp_path, force=True).network is not None
-    with pytest.raises(ValueError, match="give another folder, or force=True to start anew"):
-        fit(tiny(), out=tmp_path, **mine)
+    named = fit(tiny(), out=tmp_path)
+    assert named.network is not None
+    assert named.folder != own.folder
+    found = {r.settings.get("own", ""): r for r in results.read(tmp_path).records}
+    assert len(found) == 2
+    assert found[""].hash == tiny().hash == named.folder.name
+    assert own.folder.name in {r.hash for r in found.values()}
+    bench = Bench("one", "One", "", [tiny()])
+    assert [r.hash for r in plan(bench, tmp_path).done] == [tiny().hash]
 
 
 @pytest.mark.parametrize("what", OWN)
 def test_another_s_checkpoint_is_not_gone_on_from(what, tmp_path):
     mine = {what: OWN[what]()}
     with pytest.raises(StopError):
-        fit(tiny(), out=tmp_path, on_epoch=stop_after(1), **copy.deepcopy(mine))
-    with pytest.raises(ValueError, match="began from other labels, data, loss or network; delete"):
-        fit(tiny(), out=tmp_path)
-    assert len(fit(tiny(), out=tmp_path, **mine).history) == 2
+        fit(tiny(), out=tmp_path, on_epoch=stop_after(1), **mine)
+    assert len(fit(tiny(), out=tmp_path).history) == 2
+    epochs = []
+    fit(tiny(), out=tmp_path, on_epoch=lambda p: epochs.append(p.epoch), **mine)
+    assert epochs == [2]  # also a network that was given: it is as it was until its run has ended
+
+
+def weighted(weight):
+    return lambda logits, labels: weight * F.cross_entropy(logits, labels)
+
+
+def smoothed(logits, labels, *, by):
+    return F.cross_entropy(logits, labels, label_smoothing=by)
+
+
+class Scaled(nn.Module):
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, logits, labels):
+        return self.factor * F.cross_entropy(logits, labels)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [weighted, lambda by: functools.partial(smoothed, by=by), Scaled, lambda f: Scaled(f).forward],
+    ids=["closure", "partial", "module", "method"],
+)
+def test_losses_that_differ_in_a_number_are_told_apart(make, tmp_path):
+    one, two, again = (fit(tiny(epochs=1), loss=make(x), out=tmp_path) for x in (0.1, 0.5, 0.1))
+    assert one.folder != two.folder
+    assert one.history[0]["train_loss"] != two.history[0]["train_loss"]
+    assert again.folder == one.folder
+    assert again.network is None
+
+
+def test_what_cannot_be_told_apart_is_not_kept(tmp_path):
+    generator = torch.Generator()
+
+    def loss(logits, labels):
+        return F.cross_entropy(logits, labels) * torch.rand((), generator=generator)
+
+    with pytest.raises(ValueError, match="a Generator of your own cannot be kept: nothing tells"):
+        fit(tiny(epochs=1), loss=loss, out=tmp_path)
+    assert len(fit(tiny(epochs=1), loss=loss).history) == 1
+
+
+class Counting(nn.Module):
+    """A loss that grows with the steps it has seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, logits, labels):
+        self.steps += 1
+        return F.cross_entropy(logits, labels) * (1 + self.steps / 50)
+
+
+def test_what_a_loss_remembers_is_kept(tmp_path):
+    whole = fit(tiny(epochs=3), loss=Counting())
+    with pytest.raises(StopError):
+        fit(tiny(epochs=3), loss=Counting(), out=tmp_path, on_epoch=stop_after(2))
+    resumed = fit(tiny(epochs=3), loss=Counting(), out=tmp_path)
+    assert but_seconds(resumed.history) == but_seconds(whole.history)
+
+
+class Remembering(nn.Module):
+    """A network whose buffers are replaced, and one that is there only after a first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 10)
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("seen", None)
+
+    def forward(self, x):
+        self.seen = torch.ones(())
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1
+        return self.linear(x.flatten(1))
+
+
+def test_buffers_that_a_network_replaces_are_its_own():
+    network = Remembering()
+    fit(tiny(), network=network)
+    assert network.mean > 0.5
+
+
+def test_a_loss_in_another_type_and_a_network_in_another_type():
+    double = fit(tiny(epochs=1), loss=lambda z, y: F.cross_entropy(z.double(), y))
+    single = fit(tiny(epochs=1), loss=F.cross_entropy)
+    assert double.accuracy == pytest.approx(single.accuracy, abs=0.02)
+    with pytest.raises(ValueError, match=r"weights are kept in float32, and \S+ is float64: give"):
+        fit(tiny(), network=flat_net().double())
+
+
+def test_equal_runs_are_trained_once():
+    epochs = []
+    first, second = fit_many([tiny(), tiny()], on_epoch=lambda p: epochs.append(p.epoch))
+    assert epochs == [1, 2]
+    assert first is second
+
+
+def test_a_compiled_network_needs_a_graph():
+    with pytest.raises(ValueError, match="compiled=True is for steps that are captured"):
+        fit(tiny(), compiled=True)
 
 
 def test_plain_labels_are_held_against_those_of_the_data_set():
@@ -186,3 +296,40 @@ def test_plain_labels_are_held_against_those_of_the_data_set():
         labels=noise.from_labels(digits.train.labels, labels, num_classes=10),
     )
     assert result.history[0]["train_loss"] == drawn.history[0]["train_loss"]
+
+
+def test_classes_that_are_confused_are_those_of_the_data():
+    run = tiny(noise="asymmetric", model="mlp")
+    with pytest.raises(ValueError, match="no asymmetric noise is known for dataset 'own'"):
+        fit(run, data=own_data())
+
+
+def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
+    mine = own_data()
+    network = nn.Sequential(nn.Flatten(), nn.Linear(mine.train.images[0].numel(), mine.num_classes))
+    result = fit(
+        tiny(epochs=1), data=mine, network=network, loss=noiseproof.parse("ce"), out=tmp_path
+    )
+    (found,) = results.read(tmp_path).records
+    named = {k: found.settings[k] for k in ("dataset", "model", "loss", "noise")}
+    assert named == {"dataset": "own", "model": "Sequential", "loss": "ce", "noise": "none"}
+    assert found.about["noise_rate"] == 0  # nobody asked for more wrong labels
+    assert result.run.noise == "none"
+    labels = fit(tiny(epochs=1), labels=data.load("digits").train.labels, out=tmp_path)
+    (found,) = results.read(labels.folder).records
+    assert (found.settings["noise"], found.settings["rate"]) == ("given", 0.0)
+    assert fit(tiny(noise="symmetric", rate=0.5, epochs=1, model="mlp", batch_size=8),
+               data=own_data()).run.noise == "symmetric"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
+        ({"network": "cnn4"}, r"network must be a Module, not 'cnn4'; a network by its name goes"),
+        ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes one"),
+    ],
+)
+def test_what_cannot_be_one_s_own(own, message):
+    with pytest.raises(ValueError, match=message):
+        fit(tiny(), **own)

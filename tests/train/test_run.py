@@ -6,6 +6,7 @@ import dataclasses
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from noiseproof.train import Run
@@ -124,3 +125,24 @@ def test_every_number_of_a_protocol_has_a_range():
 def test_a_run_as_a_line():
     assert str(Run(loss="nce", seed=2)) == "digits, symmetric 0.4, nce, seed 2"
     assert str(Run(noise="none")) == "digits, none, nce+rce, seed 0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate": "0.4"}, "rate must be a number; it was '0.4'"),
+        ({"epochs": True}, "epochs must be a number; it was True"),
+        ({"flip": "no"}, "flip is true or false; it was 'no'"),
+        ({"loss": 3}, r"loss must be a text; it was 3; one of your own goes to fit\(run, loss="),
+        ({"model": 3}, "model must be a text; it was 3"),
+        ({"seed": -1}, "seed goes from 0 to 4294967295; it was -1"),
+        ({"noise": "symetric"}, r"noise is one of none, .*'symetric' \(did you mean 'symmetric'"),
+    ],
+)
+def test_values_of_another_kind_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Run(**settings)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert Run(rate=np.float32(0.5), epochs=np.int64(3)).hash == Run(rate=0.5, epochs=3).hash

@@ -92,6 +92,7 @@ def key_of(run: Run) -> Key:
     """The cell of a run."""
     filled = run.filled()
     rate = filled.rate
+    assert filled.noise is not None
     noise = "none" if filled.noise in ("symmetric", "asymmetric") and not rate else filled.noise
     return filled.dataset, noise, rate, method_of(run.loss)
 

@@ -53,10 +53,12 @@ def plan(
     for name in wanted:
         if (out / name / "result.json").exists():
             reading = read(out / name)
-            found.update((r.hash, r) for r in reading.records if r.hash == name)
-            if not reading.records:
+            own = [r for r in reading.records if r.hash == name]
+            found.update((r.hash, r) for r in own)
+            if not own:
                 damaged.add(name)
-                problems += reading.problems
+                other = [f"{out / name} holds another run, {r.hash}" for r in reading.records]
+                problems += reading.problems + other
     waiting = [run for name, run in wanted.items() if name not in found and name not in damaged]
     begun = [run for run in waiting if (out / run.hash / "checkpoint.pt").exists()]
     done = [found[name] for name in wanted if name in found]

@@ -34,11 +34,12 @@ def _task(runs: Sequence[Run], place: Place, token: str) -> tuple[list[Said], Fi
     if (place.out / token).exists():
         return [s for s in said if s.what != "epoch"], {}
     files: Files = {}
-    for run in runs:
-        folder = place.out / run.hash
+    for name in (s.hash for s in said if s.what == "ended"):  # others are another process's
+        folder = place.out / name
         paths = [folder / name for name in _SENT]
-        files[run.hash] = {path.name: path.read_bytes() for path in paths if path.exists()}
-        shutil.rmtree(folder, ignore_errors=True)
+        files[name] = {path.name: path.read_bytes() for path in paths if path.exists()}
+        if "result.json" in files[name]:  # one that failed may go on from what it kept
+            shutil.rmtree(folder, ignore_errors=True)
     return [s for s in said if s.what != "epoch"], files
 
 

@@ -47,12 +47,20 @@ def read_bench(path: Path | str) -> Bench:
         for name in table:
             if name not in FIELDS:
                 raise ValueError(f"{path}: {_unknown(name)}")
+    for table in (axes, *also):
+        for name, value in table.items():
+            if value == []:
+                raise ValueError(f"{path}: {name} has no value")
     try:
         runs = grid(**axes)
         for table in also:
             runs += grid(**axes | table)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
+    for table in without:
+        if not any(_has(run, table) for run in runs):
+            what = ", ".join(f"{name} = {value!r}" for name, value in table.items())
+            raise ValueError(f"{path}: no run has what [[without]] leaves out, {what}")
     kept = [run for run in runs if not any(_has(run, table) for table in without)]
     if not kept:
         raise ValueError(f"{path}: [[without]] leaves no run")

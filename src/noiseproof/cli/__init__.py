@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from tyro.extras import SubcommandApp
 
@@ -30,7 +31,9 @@ def main() -> None:
         print(f"noiseproof {noiseproof.__version__}")
         return
     try:
-        app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
     except (ValueError, TypeError) as error:
         _say(error, 2)
     except ArithmeticError as error:  # a run that diverged
@@ -41,6 +44,11 @@ def main() -> None:
         _say(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
     except KeyboardInterrupt:
         _say("stopped; the same command goes on from the last epoch", 130)
+
+
+def _warn(message: Warning | str, *_where: object, **_: object) -> None:
+    """One line, without the place in the code, which tells a user nothing."""
+    print(f"noiseproof: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _say(what: object, status: int) -> None:

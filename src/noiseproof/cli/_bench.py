@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from ._words import count
+
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, Said
 
@@ -105,8 +107,11 @@ def _list(benches: list[Bench]) -> None:
 
 def _say_plan(plan: Plan, out: Path) -> None:
     bench, waiting = plan.bench, len(plan.waiting)
-    print(f"{bench.title}: {len(bench)} runs, {len(plan.done)} done, {waiting} to do, to {out}")
-    if plan.begun:
+    runs = count(len(bench), "run")
+    print(f"{bench.title}: {runs}, {len(plan.done)} done, {waiting} to do, to {out}")
+    if len(plan.begun) == 1:
+        print("1 of them goes on from where it stopped")
+    elif plan.begun:
         print(f"{len(plan.begun)} of them go on from where they stopped")
     for problem in plan.problems:
         print(problem, file=sys.stderr)
@@ -114,7 +119,8 @@ def _say_plan(plan: Plan, out: Path) -> None:
         print(f"cannot be run: {bench.missing}")
     elif waiting:
         unknown = "an unknown time, until one has run"
-        print(f"they will take {unknown if plan.seconds is None else _time(plan.seconds)} here")
+        long = unknown if plan.seconds is None else _time(plan.seconds)
+        print(f"{'it' if waiting == 1 else 'they'} will take {long} here")
     sys.stdout.flush()
 
 
@@ -190,20 +196,17 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
 
 
 def _say_outcome(outcome: Outcome, out: Path) -> None:
-    from noiseproof.results import cells
+    from noiseproof.results import cells, fold
 
     from ._tables import cell_table
 
-    for run, why in outcome.failed:
-        print(f"failed: {run}: {why}", file=sys.stderr)
-    for record in outcome.records:
-        if record.error is not None:
-            print(f"ended early: {record.error}", file=sys.stderr)
+    early = [(f"run {r.hash}", r.error) for r in outcome.records if r.error is not None]
+    for problem in fold(outcome.failed) + fold(early, "ended early"):
+        print(problem, file=sys.stderr)
     cell_table(cells(outcome.records))
     left = len(outcome.bench) - len(outcome.records)
-    missing = f", {left} are missing" if left else ""
-    print(
-        f"\n{len(outcome.records)} runs in {out}{missing}; this took {math.ceil(outcome.seconds)} s"
-    )
+    missing = f", {left} {'is' if left == 1 else 'are'} missing" if left else ""
+    runs = count(len(outcome.records), "run")
+    print(f"\n{runs} in {out}{missing}; this took {math.ceil(outcome.seconds)} s")
     if left:
         sys.exit(1)

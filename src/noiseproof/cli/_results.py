@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
+
+from ._words import count
 
 if TYPE_CHECKING:
     from noiseproof.results import Record
@@ -52,18 +55,24 @@ def results(
     """
     from noiseproof import results as store
 
+    for place in places:
+        if not place.exists():
+            raise ValueError(f"{place} is not there; give a folder of results or a bundle of them")
     reading = store.read(*places)
     for problem in reading.problems:
         print(problem, file=sys.stderr)
-    records = store.select(
+    records = _select(
         reading.records, dataset=dataset, noise=noise, rate=rate, loss=loss, seed=seed, model=model,
         epochs=epochs, protocol=() if protocol is None else (protocol,),
     )  # fmt: skip
     writers = ((csv, store.write_csv), (parquet, store.write_parquet), (bundle, store.write_bundle))
     chosen = [(path, write) for path, write in writers if path is not None]
+    if chosen and not records:
+        where = ", ".join(map(str, places))
+        raise ValueError(f"there are no runs to write: none in {where} can be read and has ended")
     for path, write in chosen:
         write(path, records)
-        print(f"{len(records)} runs written to {path}")
+        print(f"{count(len(records), 'run')} written to {path}")
     if chosen:
         return
     if cells:
@@ -73,29 +82,42 @@ def results(
     else:
         _list(records)
     found = len(reading.records)
-    beside = "" if len(records) == found else f" of {found}"
-    print(f"{len(records)}{beside} runs")
+    beside = "" if len(records) == found else f"{len(records)} of "
+    print(f"{beside}{count(found, 'run')}")
+
+
+def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
+    """Those that were asked for; to ask for what no run has is a mistake, and is told."""
+    from noiseproof.results import method_of, select, setting_of
+
+    kept = select(records, **wanted)
+    for name, values in wanted.items():
+        has = {setting_of(r, name) for r in records}
+        for value in map(method_of, values) if name == "loss" else values:
+            if has and value not in has:
+                there = sorted(has, key=lambda v: (type(v).__name__, v))
+                known = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in there)
+                raise ValueError(f"no run has {name} {value}; they have {known}")
+    if records and not kept:
+        raise ValueError("no run has all that was asked for at once; ask for less")
+    return kept
 
 
 def _list(records: list[Record]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from ._tables import show, width, width_of
 
     rows = [_row(record) for record in records]
     # What is the same in all of them says nothing, and the lines are long.
     hidden = {
         name for name in ("protocol", "model", "epochs") if len({row[name] for row in rows}) < 2
     }
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    names = [name for name in _COLUMNS if name not in hidden]
-    for name in names:
-        number = name in ("epochs", "seed", "accuracy")
-        table.add_column(name, justify="right" if number else "left", no_wrap=name != "loss")
-    for row in rows:
-        table.add_row(*(row[name] for name in names))
-    Console().print(table, highlight=False, markup=False)
+    columns = [(name, [row[name] for row in rows]) for name in _COLUMNS if name not in hidden]
+    if width_of(columns) > width():
+        columns[0] = ("run", [row["run"][:_ENOUGH] for row in rows])
+    show(columns, right=("epochs", "seed", "accuracy"), folds=["loss"])
 
 
+_ENOUGH = 8  # characters of a hash, to tell a run from all others
 _COLUMNS = ("run", "data set", "noise", "loss", "protocol", "model", "epochs", "seed", "accuracy")
 
 

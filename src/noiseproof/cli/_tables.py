@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from noiseproof.results import Cell
+
+_WIDE = 1_000_000  # characters: what is read from a file or a pipe has no width
+_GAP = 2
+_FOLDED = 12  # no narrower, or a text becomes a column of letters
+
+Column = tuple[str, Sequence[str]]
+
+
+def width() -> int:
+    """Of the terminal; without a limit where there is none."""
+    from rich.console import Console
+
+    return Console().width if sys.stdout.isatty() else _WIDE
+
+
+def width_of(columns: Sequence[Column], folds: Collection[str] = ()) -> int:
+    """What these columns need, those that fold no more than they must."""
+    needs = []
+    for name, texts in columns:
+        longest = max(map(len, (name, *texts)))
+        needs.append(min(longest, _FOLDED) if name in folds else longest)
+    return sum(needs) + _GAP * (len(needs) - 1)
+
+
+def show(
+    columns: Sequence[Column], *, right: Collection[str] = (), folds: Collection[str] = ()
+) -> None:
+    """A header and the texts below it for each column.
+
+    Nothing is cut: where all is too wide, some columns fold, and then the terminal breaks lines.
+    """
+    from rich.console import Console
     from rich.table import Table
 
-    from noiseproof.results import Cell
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for name, _ in columns:
+        side: Literal["left", "right"] = "right" if name in right else "left"
+        table.add_column(name, justify=side, no_wrap=name not in folds, overflow="fold")
+    for row in zip(*(texts for _, texts in columns), strict=True):
+        table.add_row(*row)
+    # rich cuts what does not fit, even to nothing.
+    console = Console(width=max(width(), width_of(columns, folds)))
+    console.print(table, highlight=False, markup=False)
 
 
 def cell_table(cells: Sequence[Cell]) -> None:
     """Mean and deviation of each cell in percent: methods down, rates across.
 
     A table a data set, protocol and kind of noise, so that each fits a terminal. Cells that differ
-    in something else than these, such as their weights, get rows of their own.
+    in something else than these, such as their weights, get rows of their own that say in what.
     """
     from rich.console import Console
 
-    console = Console()
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.dataset, cell.protocol), []).append(cell)
@@ -32,28 +73,43 @@ def cell_table(cells: Sequence[Cell]) -> None:
                 "" if protocol == "paper" else f", protocol {protocol}"
             )
             chosen = [c for c in group if c.noise == kind and kind != "none"]
-            console.print(f"\n[bold]{title}[/bold]", highlight=False)
-            console.print(_table([*clean, *chosen]), highlight=False, markup=False)
+            Console(width=_WIDE).print(f"\n[bold]{title}[/bold]", highlight=False)
+            _show([*clean, *chosen])
 
 
-def _table(cells: Sequence[Cell]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("loss", no_wrap=True)
+def _show(cells: Sequence[Cell]) -> None:
     places = sorted({(c.noise != "none", c.rate) for c in cells})
+    rows: dict[tuple[str, str], dict[tuple[bool, float], str]] = {}
+    for method in dict.fromkeys(c.method for c in cells):
+        alike = [c for c in cells if c.method == method]
+        for cell, apart in zip(alike, _differences(alike), strict=True):
+            rows.setdefault((method, apart), {})[cell.noise != "none", cell.rate] = cell_text(cell)
+    columns: list[Column] = [("loss", [method for method, _ in rows])]
     for noisy, rate in places:
         name = f"{rate:g}" if rate else "noisy" if noisy else "clean"
-        table.add_column(name, justify="right", no_wrap=True)
-    rows: dict[str, dict[tuple[bool, float], list[str]]] = {}
+        columns.append((name, [row.get((noisy, rate), "") for row in rows.values()]))
+    numbers = [name for name, _ in columns[1:]]
+    if any(apart for _, apart in rows):
+        columns.append(("settings", [apart for _, apart in rows]))
+    show(columns, right=numbers, folds=["settings"])
+
+
+def _differences(cells: Sequence[Cell]) -> list[str]:
+    """For each of these cells, its settings that are not the same in all of them.
+
+    Noise and rate have columns of their own, but clean labels can be asked for in several ways.
+    """
+    clean = {c.settings["noise"] for c in cells if c.noise == "none"}
+    names = [
+        name
+        for name in dict.fromkeys(name for c in cells for name in c.settings)
+        if name not in ("noise", "rate") and len({repr(c.settings.get(name)) for c in cells}) > 1
+    ]
+    found = []
     for cell in cells:
-        at = cell.noise != "none", cell.rate
-        rows.setdefault(cell.method, {}).setdefault(at, []).append(cell_text(cell))
-    for method, row in rows.items():
-        for i in range(max(map(len, row.values()))):
-            texts = [row.get(at, []) for at in places]
-            table.add_row(method, *(t[i] if i < len(t) else "" for t in texts))
-    return table
+        own = [*names, "noise"] if cell.noise == "none" and len(clean) > 1 else names
+        found.append(", ".join(f"{n.replace('_', ' ')} {cell.settings.get(n)}" for n in own))
+    return found
 
 
 def cell_text(cell: Cell) -> str:

@@ -15,6 +15,8 @@ import tyro
 
 from noiseproof.train import Run
 
+from ._words import count
+
 if TYPE_CHECKING:
     from noiseproof.train import Progress
 
@@ -82,7 +84,9 @@ def train(
     last = result.history[-1]
     ema = last.get("test_accuracy_ema")
     beside = "" if ema is None else f" ({ema:.2%} with averaged weights)"
-    print(f"test accuracy {result.accuracy:.2%}{beside} after {len(result.history)} epochs")
+    print(
+        f"test accuracy {result.accuracy:.2%}{beside} after {count(len(result.history), 'epoch')}"
+    )
     print(f"results in {folder}")
 
 

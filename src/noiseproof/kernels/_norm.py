@@ -38,7 +38,7 @@ def norm_relu(
         norm: its weight, bias and running statistics. In training these are updated; otherwise
             they are what y is normalised with, and no gradient passes.
         conv_bias: the bias that was not added to y, since the norm takes it away again: it is felt
-            in the running mean alone, and its gradient is zero.
+            in the running mean alone, and its gradient is zeros.
         relu: whether there is one.
         residual: what is added before the ReLU; not with ``pool``.
         pool: whether the largest of each two by two pixels is taken; needs ``relu``, even sizes.
@@ -47,6 +47,9 @@ def norm_relu(
     assert norm.running_var is not None
     if not norm.training:
         return _as_used(y, norm, conv_bias, relu, residual, pool)
+    counted = norm.num_batches_tracked
+    if counted is not None and not (y.is_cuda and torch.cuda.is_current_stream_capturing()):
+        counted.add_(1)  # in a graph it would be a launch of its own; whoever replays it counts
     out: Tensor = _NormRelu.apply(  # type: ignore[no-untyped-call]
         y, norm.weight, norm.bias, residual, norm.running_mean, norm.running_var, conv_bias,
         norm.momentum, norm.eps, relu, pool,
@@ -125,7 +128,9 @@ class _NormRelu(torch.autograd.Function):
         )  # fmt: skip
         flags = {"RELU": relu, "ADD": residual is not None, "POOL": pool}
         out = _apply(y, saved, residual, flags)
-        ctx.save_for_backward(y, weight, saved, out if residual is not None and relu else None)
+        ctx.save_for_backward(
+            y, weight, saved, out if residual is not None and relu else None, conv_bias
+        )
         ctx.flags = flags
         return out
 
@@ -133,7 +138,7 @@ class _NormRelu(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         from . import _norm_kernels as kernels
 
-        y, weight, saved, out = ctx.saved_tensors
+        y, weight, saved, out, conv_bias = ctx.saved_tensors
         flags = ctx.flags
         upstream = upstream.contiguous(memory_format=torch.channels_last)
         channels, width = y.shape[1], y.shape[3]
@@ -161,7 +166,8 @@ class _NormRelu(torch.autograd.Function):
             rows, channels, width // 2, width, **flags, C=_COLUMNS, **tile,
         )  # fmt: skip
         d_residual = passed if flags["ADD"] else None
-        return (gradient, d_weight, d_bias, d_residual, *[None] * 7)
+        d_conv_bias = None if conv_bias is None else torch.zeros_like(conv_bias)
+        return (gradient, d_weight, d_bias, d_residual, None, None, d_conv_bias, *[None] * 4)
 
 
 def _shares(rows: int) -> tuple[int, int]:

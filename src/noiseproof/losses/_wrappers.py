@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -172,7 +173,24 @@ def from_function(function: MatrixFunction, *, name: str | None = None, **keywor
             + (": make an instance of it first" if isinstance(function, type) else "")
         )
     shown = name or str(getattr(function, "__name__", type(function).__name__))
+    needed = _needed(function)
+    if needed > 1:
+        raise TypeError(
+            f"{shown} takes {needed} arguments; a function of the logits [N, K] alone is needed, "
+            "which gives the loss of every class were it the label, [N, K]"
+        )
     return Loss.of(Custom(function, shown), **keywords)
+
+
+def _needed(function: Callable[..., Any]) -> int:
+    """How many arguments a call must give, or one where nobody can tell."""
+    try:
+        called = function.forward if isinstance(function, torch.nn.Module) else function
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):  # a function in C
+        return 1
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in plain and p.default is inspect.Parameter.empty for p in parameters)
 
 
 def register(function: MatrixFunction) -> MatrixFunction:

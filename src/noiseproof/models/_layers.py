@@ -37,8 +37,9 @@ def conv_norm(
 
 def _fusible(x: Tensor, norm: nn.BatchNorm1d | nn.BatchNorm2d) -> bool:
     """Whether our kernels serve: they have no gradient through running statistics."""
+    usual = norm.affine and norm.track_running_stats and norm.momentum is not None
     known = norm.training or not torch.is_grad_enabled()
-    return known and kernels.available(x) and not torch.compiler.is_compiling()
+    return usual and known and kernels.available(x) and not torch.compiler.is_compiling()
 
 
 def fused_conv_norm(
@@ -63,8 +64,7 @@ def fused_conv_norm(
         weight = F.pad(weight, (0, 0, 0, 0, 0, more_in, 0, more_out))
     y = F.conv2d(x, weight, None, conv.stride, conv.padding)
     within = pool and not y.shape[2] % 2 and not y.shape[3] % 2
-    bias = None if conv.bias is None else conv.bias.detach()
-    out = kernels.norm_relu(y, norm, conv_bias=bias, relu=relu, residual=residual, pool=within)
+    out = kernels.norm_relu(y, norm, conv_bias=conv.bias, relu=relu, residual=residual, pool=within)
     return F.max_pool2d(out, 2) if pool and not within else out
 
 
@@ -73,8 +73,7 @@ def linear_norm(x: Tensor, linear: nn.Linear, norm: nn.BatchNorm1d) -> Tensor:
     if not _fusible(x, norm):
         return F.relu(norm(linear(x)))
     y = F.linear(x, linear.weight).unsqueeze(-1).unsqueeze(-1)
-    bias = None if linear.bias is None else linear.bias.detach()
-    return kernels.norm_relu(y, norm, conv_bias=bias).flatten(1)
+    return kernels.norm_relu(y, norm, conv_bias=linear.bias).flatten(1)
 
 
 class Padding:

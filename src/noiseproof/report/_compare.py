@@ -29,7 +29,7 @@ class Comparison:
         """Ours less the paper's, in points."""
         if self.ours is None or self.paper is None:
             return None
-        return round(self.ours.cell.mean, 2) - self.paper.mean
+        return round(round(self.ours.cell.mean, 2) - self.paper.mean, 2)
 
     @property
     def deviations(self) -> float | None:

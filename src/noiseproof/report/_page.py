@@ -118,12 +118,15 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     records = [r for cell in study.cells for r in cell.records]
     names = dict.fromkeys(dataset_name(cell.dataset) for cell in study.cells)
     seeds = sorted({r.settings["seed"] for r in records})
+    ways = [e.way for e in study.entries]
+    compared = {e.cell.protocol for e in study.entries}
+    ways += [cell.protocol for cell in study.cells if cell.protocol not in compared]
     return [
         ("Runs", str(len(records))),
         ("Data sets", ", ".join(names)),
         ("Losses", str(len({e.cell.method for e in study.entries}))),
         ("Seeds", ", ".join(map(str, seeds))),
-        ("Protocol", ", ".join(dict.fromkeys(cell.protocol for cell in study.cells))),
+        ("Protocol", "; ".join(dict.fromkeys(ways))),
         ("Machine", ", ".join(dict.fromkeys(
             str(r.about.get("machine", {}).get("device", "not recorded")) for r in records))),
     ]  # fmt: skip

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..results import Cell, Reading, cells, method_of, rank_of
+from ..train import Run
+from ..train._protocols import PROTOCOLS
 from ._names import TIMES, Style, dataset_name, noise_name, styles
 
 # What tells cells apart without being a setting of training.
@@ -22,13 +25,20 @@ class Entry:
 
     cell: Cell
     label: str
-    """its method; with the protocol where it is not the paper's, and the unusual settings"""
+    """its method; with the protocol where it is not the paper's, and the variation"""
     variation: str
-    """the settings that differ from those of most runs on its data set, or nothing"""
+    """the settings that are not its protocol's and that not all runs beside it have, or nothing"""
+    unlike: str = ""
+    """those that are not its protocol's and that all runs of its data set and protocol share"""
 
     @property
     def where(self) -> Where:
         return self.cell.dataset, self.cell.noise, self.cell.rate
+
+    @property
+    def way(self) -> str:
+        """The protocol, and in what all its runs are unlike it."""
+        return self.cell.protocol + (f", but with {self.unlike}" if self.unlike else "")
 
 
 @dataclass(frozen=True)
@@ -101,23 +111,50 @@ def study(reading: Reading) -> Study:
 
 
 def _labelled(compared: list[Cell]) -> list[Entry]:
-    usual: dict[tuple[str, str, str], Counter[str]] = {}
+    noted = _unusual(compared)
+    shared: dict[tuple[str, str], list[str]] = {}  # said once, so that labels stay short
+    for cell, unusual in zip(compared, noted, strict=True):
+        so_far = shared.get((cell.dataset, cell.protocol), unusual)
+        shared[cell.dataset, cell.protocol] = [note for note in so_far if note in unusual]
+    entries = []
+    for cell, unusual in zip(compared, noted, strict=True):
+        common = shared[cell.dataset, cell.protocol]
+        own = [note for note in unusual if note not in common]
+        notes = [*([cell.protocol] if cell.protocol != "paper" else []), *own]
+        label = cell.method + (f" ({', '.join(notes)})" if notes else "")
+        entries.append(Entry(cell, label, ", ".join(own), ", ".join(common)))
+    return entries
+
+
+def _unusual(compared: list[Cell]) -> list[list[str]]:
+    """For each cell the settings that are not usual: those of the protocol are, however few have
+    them; where it says nothing, those of most cells of the data set and protocol.
+    """
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
     for cell in compared:
         for name, value in cell.settings.items():
-            usual.setdefault((cell.dataset, cell.protocol, name), Counter())[repr(value)] += 1
-    entries = []
+            counts.setdefault((cell.dataset, cell.protocol, name), Counter())[repr(value)] += 1
+    found = []
     for cell in compared:
-        unusual = [
-            f"{name.replace('_', ' ')} {value}"
-            for name, value in cell.settings.items()
-            if name not in _NOT_TRAINING
-            and usual[cell.dataset, cell.protocol, name].most_common(1)[0][0] != repr(value)
-        ]
+        known, notes = _usual(cell), []
+        for name, value in cell.settings.items():
+            most = counts[cell.dataset, cell.protocol, name].most_common(1)[0][0]
+            if name in _NOT_TRAINING:
+                continue
+            if name == "own":  # data or a loss of the user's own: no protocol has them
+                notes.append(f"own {str(value)[:8]}")
+            elif value != known[name] if name in known else repr(value) != most:
+                notes.append(f"{name.replace('_', ' ')} {value}")
         if cell.noise in ("symmetric", "asymmetric"):
             drawn = cell.settings.get("variant", cell.protocol)
-            unusual += [f"noise as {drawn}"] if drawn != cell.protocol else []
-        notes = [*([cell.protocol] if cell.protocol != "paper" else []), *unusual]
-        variation = ", ".join(unusual)
-        label = cell.method + (f" ({', '.join(notes)})" if notes else "")
-        entries.append(Entry(cell, label, variation))
-    return entries
+            notes += [f"noise as {drawn}"] if drawn != cell.protocol else []
+        found.append(notes)
+    return found
+
+
+def _usual(cell: Cell) -> dict[str, Any]:
+    """What its protocol sets; nothing for a data set or a protocol that is not known."""
+    if cell.dataset not in PROTOCOLS.get(cell.protocol, {}):
+        return {}
+    given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
+    return Run(**given, loss=cell.settings["loss"]).settings()  # NLNL takes longer than others

@@ -45,6 +45,8 @@ class Line:
     protocol: str
     variation: str
     squares: list[Square]
+    unlike: str = ""
+    """as all runs of its protocol differ from it"""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,17 @@ class Table:
         """The one protocol of all its runs, or nothing where lines differ in more than the loss."""
         used = {(line.protocol, line.variation) for line in self.lines if line.protocol}
         return next(iter(used))[0] if len(used) == 1 else ""
+
+    @property
+    def unlike(self) -> str:
+        """The settings of all its runs that are not their protocol's, or nothing."""
+        used = {line.unlike for line in self.lines if line.protocol}
+        return next(iter(used)) if len(used) == 1 else ""
+
+    def settings(self, line: Line) -> str:
+        """What a row has to say of its settings: its variation, and what the caption cannot say."""
+        unlike = line.unlike if line.unlike != self.unlike else ""
+        return ", ".join(filter(None, (unlike, line.variation)))
 
     @property
     def heads(self) -> list[str]:
@@ -147,6 +160,7 @@ def _table(study: Study, dataset: str, kind: str, with_clean: bool) -> Table:
             _label(row, key[0]),
             *key,
             [_square(row.get(c), figures.get((key[0], c)), best[c]) for c in ordered],
+            next((e.unlike for e in row.values()), ""),
         )
         for key, row in sorted(rows.items(), key=lambda r: (rank_of(r[0][0]), *_protocol(r[0])))
     ]

@@ -21,17 +21,19 @@ def to_csv(tables: list[Table]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([
-        "dataset", "noise", "rate", "method", "protocol", "variation", "mean", "deviation", "seeds",
-        "failed", "top_two", "published", "published_deviation", "difference", "source",
+        "dataset", "noise", "rate", "method", "protocol", "unlike", "variation", "mean",
+        "deviation", "seeds", "failed", "top_two", "published", "published_deviation", "difference",
+        "source",
     ])  # fmt: skip
     for table in tables:
         for line in table.lines:
             for (noise, rate), s in zip(table.columns, line.squares, strict=True):
                 paper = s.paper
                 writer.writerow([
-                    table.dataset, noise, f"{rate:g}", line.method, line.protocol, line.variation,
-                    _number(s.mean), _number(s.deviation), " ".join(map(str, s.seeds)),
-                    s.failed or "", int(s.best) if s.mean is not None else "",
+                    table.dataset, noise, f"{rate:g}", line.method, line.protocol, line.unlike,
+                    line.variation, _number(s.mean), _number(s.deviation),
+                    " ".join(map(str, s.seeds)), s.failed or "",
+                    int(s.best) if s.mean is not None else "",
                     _number(paper.mean if paper else None), _number(paper.std if paper else None),
                     _number(s.difference), paper.source if paper else "",
                 ])  # fmt: skip
@@ -53,7 +55,8 @@ def to_markdown(tables: list[Table]) -> str:
         ]
         lines = [f"| {' | '.join(row)} |" for row in rows]
         sources = f"In brackets: {'; '.join(table.sources)}.\n" if table.sources else ""
-        about = f"Test accuracy in percent, mean ± deviation over {table.seeds}. {sources}".strip()
+        about = f"Test accuracy in percent, mean ± deviation over {table.seeds}."
+        about = f"{about}{_plain(_unlike(table))} {sources}".strip()
         parts.append(f"### {table.title}\n\n{about}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -66,13 +69,18 @@ def to_latex(tables: list[Table]) -> str:
         rows += _rows(table, _tex, lambda text: f"\\textbf{{{text}}}", "${:+.2f}$", "--")
         head, *body = (" & ".join(row).replace("±", "$\\pm$") + r" \\" for row in rows)
         sources = f" In brackets: {'; '.join(table.sources)}." if table.sources else ""
+        more = _tex(_unlike(table) + sources)
         about = f"{table.title}: test accuracy (\\%), mean and deviation over {table.seeds}."
         parts += [
-            "", r"\begin{table}", r"\centering", rf"\caption{{{about}{_tex(sources)}}}",
+            "", r"\begin{table}", r"\centering", rf"\caption{{{about}{more}}}",
             rf"\begin{{tabular}}{{ll{'r' * len(table.heads)}}}", r"\toprule", head, r"\midrule",
             *body, r"\bottomrule", r"\end{tabular}", r"\end{table}",
         ]  # fmt: skip
     return "\n".join(parts) + "\n"
+
+
+def _unlike(table: Table) -> str:
+    return f" Settings unlike the protocol's: {table.unlike}." if table.unlike else ""
 
 
 def _rows(
@@ -80,7 +88,7 @@ def _rows(
 ) -> list[list[str]]:
     found = []
     for line in table.lines:
-        protocol = ", ".join(filter(None, (line.protocol, line.variation))) or missing
+        protocol = ", ".join(filter(None, (line.protocol, table.settings(line)))) or missing
         squares = [_square(s, bold, apart, missing) for s in line.squares]
         found.append([escape(line.method), escape(protocol), *squares])
     return found

@@ -5,10 +5,10 @@ And as values: `read` them, group them into the `cells` of a table, and hold tho
 """
 
 from ._cells import Cell, cell_of, cells
-from ._export import select, table, write_csv, write_parquet
+from ._export import select, setting_of, table, write_csv, write_parquet
 from ._methods import METHODS, method_of, rank_of
 from ._published import Published, published
-from ._records import Reading, Record, hash_of, read, write_bundle
+from ._records import Reading, Record, fold, hash_of, read, write_bundle
 from ._store import ERROR, Folder, write_atomically
 
 __all__ = [
@@ -21,12 +21,14 @@ __all__ = [
     "Record",
     "cell_of",
     "cells",
+    "fold",
     "hash_of",
     "method_of",
     "published",
     "rank_of",
     "read",
     "select",
+    "setting_of",
     "table",
     "write_atomically",
     "write_bundle",

@@ -19,7 +19,8 @@ from ._store import write_atomically
 def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]:
     """Those records whose settings are among the wanted values; an empty choice takes all.
 
-    A loss is wanted by its text or by its name in the papers, noise and rate as a cell has them.
+    A loss is wanted by its text or by its name in the papers, noise and rate as a cell has them
+    (`setting_of`).
 
     >>> from noiseproof import results
     >>> len(results.select([], dataset=["mnist"], loss=["NCE+RCE"], seed=[]))
@@ -29,18 +30,23 @@ def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]
     for name, values in wanted.items():
         if not values:
             continue
-        if name == "loss":
-            methods = {method_of(value) for value in values}
-            kept = [r for r in kept if method_of(r.settings["loss"]) in methods]
-        elif name in ("noise", "rate"):
-            place = 1 if name == "noise" else 2
-            kept = [r for r in kept if cell_of(r)[place] in values]
-        else:
-            known = {key for r in kept for key in r.settings}
-            if kept and name not in known:
-                raise ValueError(f"runs have no setting {name!r}; they have {', '.join(known)}")
-            kept = [r for r in kept if r.settings.get(name) in values]
+        known = {key for r in kept for key in r.settings}
+        if kept and name not in known:
+            raise ValueError(f"runs have no setting {name!r}; they have {', '.join(known)}")
+        wanted_values = {method_of(v) for v in values} if name == "loss" else values
+        kept = [r for r in kept if setting_of(r, name) in wanted_values]
     return kept
+
+
+def setting_of(record: Record, name: str) -> Any:
+    """A setting as runs are chosen by it: the loss by its name in the papers, noise and rate as a
+    cell has them.
+    """
+    if name == "loss":
+        return method_of(record.settings["loss"])
+    if name in ("noise", "rate"):
+        return cell_of(record)[1 if name == "noise" else 2]
+    return record.settings.get(name)
 
 
 def table(records: Iterable[Record]) -> list[dict[str, Any]]:

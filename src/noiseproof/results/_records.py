@@ -49,7 +49,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was found: each run once, and a line for everything that could not be read."""
+    """What was found: each run once, and a line for everything that could not be read.
+
+    Runs that could not be trained for the same reason share a line.
+    """
 
     records: list[Record]
     problems: list[str]
@@ -65,22 +68,48 @@ def read(*places: Path | str) -> Reading:
     """The results under these folders and in these bundles; of a run that is there twice the first.
 
     A folder may be that of one run, one that holds such folders, or one that holds bundles. What is
-    damaged is reported and skipped, and so is a run that could not be trained; one that has not
-    ended is left out.
+    damaged is reported and skipped, be it one line of a bundle, and so is a run that could not be
+    trained; one that has not ended is left out.
     """
     found: dict[str, Record] = {}
     problems: list[str] = []
+    failed: list[tuple[Path, str]] = []
     for place in map(Path, places):
         if not place.exists():
             problems.append(f"{place} is not there")
         for source in _sources(place):
             try:
-                for record in _bundle(source) if source.is_file() else [_folder(source)]:
+                for record in _bundle(source, problems) if source.is_file() else [_folder(source)]:
                     found.setdefault(record.hash, record)
+            except _UntrainedError as error:
+                failed.append((source, str(error)))
             except (ValueError, KeyError, TypeError, OSError) as error:
                 what = error if isinstance(error, ValueError) else f"{source} is damaged ({error})"
                 problems.append(str(what).split("\n")[0])
-    return Reading(list(found.values()), problems)
+    return Reading(list(found.values()), problems + fold(failed))
+
+
+class _UntrainedError(Exception):
+    """The folder says why its run could not be trained."""
+
+
+def fold(failed: Iterable[tuple[object, str]], how: str = "could not be trained") -> list[str]:
+    """A line for each reason why runs failed, however many share it: given are run and reason.
+
+    >>> fold([("runs/a", "no such device"), ("runs/b", "no such device"), ("runs/c", "no data")])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    ['2 runs could not be trained: no such device (runs/a, and 1 more)',
+     'runs/c could not be trained: no data']
+    """
+    reasons: dict[str, list[object]] = {}
+    for run, why in failed:
+        reasons.setdefault(why.split("\n")[0], []).append(run)
+    return [
+        f"{runs[0]} {how}: {why}"
+        if len(runs) == 1
+        else f"{len(runs)} runs {how}: {why} ({runs[0]}, and {len(runs) - 1} more)"
+        for why, runs in reasons.items()
+    ]
 
 
 def _sources(place: Path) -> Iterator[Path]:
@@ -95,7 +124,7 @@ def _folder(path: Path) -> Record:
     folder = Folder(path)
     described, ended = folder.read_json("run.json"), folder.read_json(_ENDED)
     if ended is None and (failed := folder.read_json(ERROR)) is not None:
-        raise ValueError(f"{path} could not be trained: {failed.get('error')}")
+        raise _UntrainedError(failed.get("error"))
     if described is None or ended is None:
         raise ValueError(f"{path} lacks its run.json; delete the folder to run it again")
     history = folder.read_history()
@@ -119,7 +148,7 @@ def write_bundle(path: Path | str, records: Iterable[Record]) -> None:
             "history": history,
         }
         lines.append(json.dumps(content, separators=(",", ":")))
-    write_atomically(Path(path), ("\n".join(lines) + "\n").encode())
+    write_atomically(Path(path), "".join(f"{line}\n" for line in lines).encode())
 
 
 def _rounded(value: float) -> float | int | None:
@@ -129,19 +158,29 @@ def _rounded(value: float) -> float | int | None:
     return int(short) if short.is_integer() else short
 
 
-def _bundle(path: Path) -> list[Record]:
-    records = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+def _bundle(path: Path, problems: list[str]) -> list[Record]:
+    """The runs that can be read; what cannot is added to the problems."""
+    records, damaged, text = [], [], True
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
         try:
-            content = json.loads(line)
-            columns = content["history"]
-            rows = [
-                {k: math.nan if v is None else float(v) for k, v in zip(columns, row, strict=True)}
-                for row in zip(*columns.values(), strict=True)
-            ]
-            records.append(
-                Record(content["settings"], rows, content["about"], content["error"], path)
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ValueError(f"{path}, line {number}, is damaged; fetch the file again") from None
+            records.append(_record(json.loads(line.decode()), path))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            damaged.append(f"{path}, line {number}, is damaged; fetch the file again")
+            text = text and not isinstance(error, UnicodeDecodeError)
+    if not records and not text:  # a picture or an archive, which has no lines to speak of
+        damaged = [f"{path} is not text; give a file that noiseproof results --bundle wrote"]
+    problems += damaged
     return records
+
+
+def _record(content: dict[str, Any], path: Path) -> Record:
+    columns, settings, about = content["history"], content["settings"], content["about"]
+    if not isinstance(settings, dict) or not isinstance(about, dict):
+        raise TypeError("settings are named")
+    rows = [
+        {k: math.nan if v is None else float(v) for k, v in zip(columns, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return Record(settings, rows, about, content["error"], path)

@@ -28,6 +28,7 @@ class Checkpoint:
     epoch: int  # how many are done
     history: list[dict[str, float]]
     tensors: Mapping[str, Tensor]
+    device: str = ""  # the kind of device that it was trained on, where that is known
 
     def write(self, path: Path) -> None:
         out = io.BytesIO()
@@ -39,13 +40,16 @@ class Checkpoint:
                 "epoch": self.epoch,
                 "history": json.dumps(self.history),
                 "tensors": dict(self.tensors),
+                "device": self.device,
             },
             out,
         )
         write_atomically(path, out.getvalue())
 
 
-def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoint | None:
+def read(
+    path: Path, settings: Mapping[str, Any], fingerprint: str, device: str = ""
+) -> Checkpoint | None:
     """The checkpoint of this very run, or None where there is none; any other is an error."""
     if not path.exists():
         return None
@@ -55,7 +59,7 @@ def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoin
         saved = json.loads(content["settings"])
         found = Checkpoint(
             saved, content["fingerprint"], content["epoch"], json.loads(content["history"]),
-            content["tensors"],
+            content["tensors"], content.get("device", ""),
         )  # fmt: skip
         whole = isinstance(saved, dict) and isinstance(found.tensors, dict)
         if not whole or content["format"] != FORMAT or len(found.history) != found.epoch:
@@ -70,6 +74,11 @@ def read(path: Path, settings: Mapping[str, Any], fingerprint: str) -> Checkpoin
             if saved.get(k) != wanted.get(k)
         )
         raise ValueError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
+    if device and found.device not in ("", device):
+        raise ValueError(
+            f"the checkpoint is of a run on {found.device}, which would come to other numbers on "
+            f"{device}: give --device {found.device} to go on{remedy}"
+        )
     if found.fingerprint != fingerprint:
         raise ValueError(f"the checkpoint began from other labels, data, loss or network{remedy}")
     return found

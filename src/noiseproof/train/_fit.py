@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..data import Dataset
-from ..models import Padding
 from ..noise import NoisyLabels
-from ..results import Folder
+from ..results import Folder, hash_of
 from ._checkpoint import Writer
-from ._job import Job, Result, Row, digest_of, read_result
+from ._job import Job, Result, Row, digest_of, read_result, settings_of
 from ._pack import GraphPack, Pack
 from ._run import Run
-from ._setup import Setup
+from ._setup import Setup, device_of
 
 
 class DivergedError(ArithmeticError):
@@ -57,10 +58,13 @@ def fit(
 
     Args:
         run: the settings; ``Run()`` if none are given.
-        data: a data set of your own in place of the run's (`noiseproof.data.from_arrays`).
+        data: a data set of your own in place of the run's (`noiseproof.data.from_arrays`). Its
+            labels are taken as they are, unless the run names a kind of noise.
         network: a network of your own in place of the run's; its weights are where training starts,
-            and it holds the trained ones in the end.
-        loss: any function of logits and labels in place of the run's.
+            and it holds the trained ones in the end. What it remembers between steps must be
+            registered buffers that are changed in place, or a captured step would not see it.
+        loss: any function of logits and labels in place of the run's; for what it remembers the
+            same holds.
         labels: the noisy labels, if they are not to be drawn; those of the data set are then taken
             for the true ones, unless `noiseproof.noise.from_labels` says otherwise.
         prior: the share of each class, for ``run.balance``; uniform if not given.
@@ -121,34 +125,72 @@ def fit_many(
     runs = list(runs)
     setup = Setup(data_root)
     own = {k: v for k, v in (own or {}).items() if v is not None}
+    _check(own)
+    if "data" in own:  # labels that came with it are trained on as they are
+        runs = [replace(run, noise="none") if run.noise is None else run for run in runs]
     digest = "" if out is None else digest_of(own)
 
-    def job(run: Run) -> Job:
-        mine = dict(own)
-        if "network" in own and len(runs) > 1:  # each starts from the weights that it has now
-            mine["network"] = copy.deepcopy(own["network"])
-        return Job(run, setup, out, mine, digest)
+    def folder_of(run: Run) -> Folder | None:
+        return None if out is None else Folder(Path(out) / hash_of(settings_of(run, own, digest)))
 
-    results: dict[int, Result] = {}
-    waiting: dict[tuple[Any, ...], list[int]] = {}
-    for i, run in enumerate(runs):
-        folder = None if out is None else Folder(Path(out) / run.hash)
+    def job(run: Run) -> Job:
+        mine = own if len(runs) == 1 else copies(own)  # each of several has its own
+        return Job(run, setup, folder_of(run), mine, digest)
+
+    results: dict[Run, Result] = {}
+    waiting: dict[tuple[Any, ...], list[Run]] = {}
+    for run in dict.fromkeys(runs):  # equal ones are trained once
+        folder = folder_of(run)
         if folder is not None and force:
             shutil.rmtree(folder.path, ignore_errors=True)
-        done = None if folder is None else read_result(run, folder, digest)
+        done = None if folder is None else read_result(run, folder)
         if done is not None:
-            results[i] = done
+            results[run] = done
         else:
-            waiting.setdefault(run.kind, []).append(i)
-    for indices in waiting.values():
-        while indices:
-            first = job(runs[indices[0]])
-            width = pack or first.pays()
-            jobs = [first, *(job(runs[i]) for i in indices[1:width])]
-            _train(jobs, on_epoch, graph, compiled)
-            results |= dict(zip(indices[:width], (job.result() for job in jobs), strict=True))
-            del indices[:width], first, jobs
-    return [results[i] for i in range(len(runs))]
+            waiting.setdefault(run.kind, []).append(run)
+    for alike in waiting.values():
+        with _on(device_of(alike[0].device)), _as_it_was(own):
+            while alike:
+                first = job(alike[0])
+                width = pack or first.pays()
+                jobs = [first, *(job(run) for run in alike[1:width])]
+                _train(jobs, on_epoch, graph, compiled)
+                results |= {job.run: job.result() for job in jobs}
+                del alike[:width], first, jobs
+    return [results[run] for run in runs]
+
+
+def _check(own: Mapping[str, Any]) -> None:
+    for name, right, what, remedy in (
+        ("data", isinstance(own.get("data"), Dataset), "Dataset", "data.from_arrays makes one"),
+        ("network", isinstance(own.get("network"), nn.Module), "Module",
+         "a network by its name goes to Run(model=...)"),
+        ("loss", callable(own.get("loss")), "function", "a text goes to Run(loss=...)"),
+    ):  # fmt: skip
+        if name in own and not right:
+            raise ValueError(f"{name} must be a {what}, not {own[name]!r:.60}; {remedy}")
+
+
+def copies(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in own.items()}
+
+
+@contextlib.contextmanager
+def _as_it_was(own: Mapping[str, Any]) -> Iterator[None]:
+    """A run that does not end leaves the user's modules as they were, so that it can go on."""
+    modules = [v for v in own.values() if isinstance(v, nn.Module)]
+    before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
+    try:
+        yield
+    except BaseException:
+        for module, state in zip(modules, before, strict=True):
+            module.load_state_dict(state, strict=False)
+        raise
+
+
+def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Streams, graphs and kernels go to the current device."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def _train(
@@ -164,17 +206,18 @@ def _train(
         epoch = min(len(j.history) for j in pending)
         behind = [j for j in pending if len(j.history) == epoch]
         until = min((len(j.history) for j in pending if len(j.history) > epoch), default=epochs)
-        _advance(_pack_of(behind, until - epoch, graph, compiled), behind, epoch, until, on_epoch)
+        _advance(_pack_of(behind, graph, compiled), behind, epoch, until, on_epoch)
 
 
-def _pack_of(jobs: Sequence[Job], epochs: int, graph: bool | None, compiled: bool | None) -> Pack:
+def _pack_of(jobs: Sequence[Job], graph: bool | None, compiled: bool | None) -> Pack:
     trainees = [j.trainee for j in jobs]
-    device = trainees[0].loader.device
-    if not (device.type == "cuda" if graph is None else graph):
+    on_gpu = trainees[0].loader.device.type == "cuda"
+    if not (on_gpu if graph is None else graph):
+        if compiled:
+            raise ValueError("compiled=True is for steps that are captured as a CUDA graph")
         return Pack(trainees)
     if compiled is None:  # it takes about as long as some thousand steps
-        many = epochs * trainees[0].steps * len(jobs) > 5000
-        compiled = many and not isinstance(trainees[0].network, Padding)  # ours have kernels
+        compiled = jobs[0].network is not None and jobs[0].epochs * trainees[0].steps > 5000
     return GraphPack(trainees, compiled=compiled)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import math
 import platform
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ from torch import Tensor, nn
 from .. import __version__
 from ..data import Dataset
 from ..noise import NoisyLabels
-from ..results import Folder, write_atomically
+from ..results import Folder, hash_of, write_atomically
 from ._checkpoint import Checkpoint, Writer, read
 from ._protocols import side_by_side
 from ._run import Run
@@ -46,16 +48,25 @@ class Result:
         return f"Result({self.run}, accuracy {self.accuracy:.4f})"
 
 
-def read_result(run: Run, folder: Folder, digest: str) -> Result | None:
+def settings_of(run: Run, own: Mapping[str, Any], digest: str) -> dict[str, Any]:
+    """A run's settings; what is a user's own by its own name, and a digest that tells it apart."""
+    named: dict[str, Any] = {}
+    if "data" in own:
+        named["dataset"] = own["data"].name
+    if "labels" in own:
+        named |= {"noise": "given", "rate": 0.0}
+    if "network" in own:
+        named["model"] = type(own["network"]).__name__
+    if "loss" in own:
+        named["loss"] = _words(own["loss"])
+    return run.settings() | named | ({"own": digest} if own else {})
+
+
+def read_result(run: Run, folder: Folder) -> Result | None:
     """The result of a run that has ended."""
     content = folder.read_json("result.json")
     if content is None:
         return None
-    if content.get("own", "") != digest:
-        raise ValueError(
-            f"{folder.path} holds a run of the same settings with other data, labels, network or "
-            "loss of your own; give another folder, or force=True to start anew"
-        )
     history = folder.read_history()
     if len(history) != content.get("epochs"):
         raise folder.damaged("history.csv")
@@ -66,25 +77,31 @@ class Job:
     """A run on its way: its trainee, its history, its folder."""
 
     def __init__(
-        self, run: Run, setup: Setup, out: Path | str | None, own: Mapping[str, Any], digest: str
+        self,
+        run: Run,
+        setup: Setup,
+        folder: Folder | None,
+        own: Mapping[str, Any],
+        digest: str,
     ) -> None:
         self.run = run
-        self.digest = digest
+        self.settings = settings_of(run, own, digest)
         self.trainee: Trainee = setup.trainee(run, **own)
         self.filled = self.trainee.run
         assert self.filled.epochs is not None
         self.epochs = self.filled.epochs
-        self.network = own.get("network")
-        self.folder = None if out is None else Folder(Path(out) / run.hash)
+        self.network: nn.Module | None = own.get("network")
+        self.folder = folder
         self.history: list[Row] = []
         self.error: str | None = None
-        if self.folder is not None:
+        if folder is not None:
+            self.device = self.trainee.loader.device.type
             self.fingerprint = _fingerprint(self.trainee, digest)
-            found = read(self.checkpoint, run.settings(), self.fingerprint)
+            found = read(self.checkpoint, self.settings, self.fingerprint, self.device)
             if found is not None:
-                self.trainee.state.restore(found.tensors)
+                self.trainee.restore(found.tensors)
                 self.history = found.history
-            self.folder.write_json("run.json", describe(run, self.trainee))
+            folder.write_json("run.json", describe(run, self.trainee, self.settings))
 
     @property
     def checkpoint(self) -> Path:
@@ -100,9 +117,11 @@ class Job:
         self.history.append(row)
         if self.folder is None:
             return
-        tensors, wait = _on_host(self.trainee.state.saved())
+        tensors, wait = _on_host(self.trainee.saved())
         history = list(self.history)
-        kept = Checkpoint(self.run.settings(), self.fingerprint, len(history), history, tensors)
+        kept = Checkpoint(
+            self.settings, self.fingerprint, len(history), history, tensors, self.device
+        )
         folder, path = self.folder, self.checkpoint
 
         def write() -> None:
@@ -137,7 +156,7 @@ class Job:
         if self.error is None:
             _save_network(network, self.folder.path / "model.pt")
         last = self.history[-1] if self.history else {}
-        ended = {"error": self.error, "epochs": len(self.history), "own": self.digest}
+        ended = {"error": self.error, "epochs": len(self.history)}
         self.folder.write_json("result.json", {**ended, **last})
         self.folder.tidy()
         if self.error is None:
@@ -163,7 +182,7 @@ def _save_network(network: nn.Module, path: Path) -> None:
 
 
 def digest_of(own: Mapping[str, Any]) -> str:
-    """Of what stands in for what the settings name; a function is known by its name alone."""
+    """Of what stands in for what the settings name: content, not names, tells it apart."""
     digest = hashlib.sha256()
     for name, value in sorted(own.items()):
         digest.update(name.encode())
@@ -173,21 +192,54 @@ def digest_of(own: Mapping[str, Any]) -> str:
                 digest.update(part.detach().cpu().numpy().tobytes())
             else:
                 digest.update(str(part).encode())
-    return digest.hexdigest() if own else ""
+    return digest.hexdigest()[:16] if own else ""
 
 
 def _parts(value: Any) -> list[Any]:
+    """What a value consists of, down to tensors and plain values."""
     match value:
+        case None | bool() | int() | float() | str() | bytes() | complex():
+            return [repr(value)]
+        case Tensor():
+            return [value]
         case nn.Module():
-            return [repr(value), *value.state_dict().values()]
+            plain = [
+                f"{name}.{k}={v!r}"
+                for name, module in value.named_modules()
+                for k, v in vars(module).items()
+                if isinstance(v, bool | int | float | str) and k != "training"
+            ]
+            return [type(value).__qualname__, repr(value), *plain, *value.state_dict().values()]
         case Dataset(train=train, test=test):
             tensors = [train.images, train.labels, test.images, test.labels]
             return [value.mean, value.std, value.classes, *tensors]
         case NoisyLabels(labels=labels, clean=clean):
             return [torch.as_tensor(labels), torch.as_tensor(clean)]
-        case Tensor():
-            return [value]
-    return [getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value))]
+        case list() | tuple():
+            return [type(value).__name__, *(part for item in value for part in _parts(item))]
+        case dict():
+            return _parts([*value.items()])
+        case functools.partial():
+            return _parts([value.func, value.args, value.keywords])
+        case types.MethodType():
+            return _parts([value.__func__, value.__self__])
+        case types.FunctionType():
+            held = [cell.cell_contents for cell in value.__closure__ or ()]
+            return [value.__qualname__, *_parts([_code(value.__code__), value.__defaults__, held])]
+        case types.BuiltinFunctionType() | type():
+            return [value.__module__, value.__qualname__]
+        case _ if callable(value) and isinstance(getattr(value, "__dict__", None), dict):
+            return [type(value).__qualname__, *_parts([type(value).__call__, vars(value)])]
+    raise ValueError(
+        f"a run with a {type(value).__name__} of your own cannot be kept: nothing tells it from "
+        "another one; give a module, or a function of plain values, or leave out the folder"
+    )
+
+
+def _code(code: types.CodeType) -> list[Any]:
+    """What a function does, wherever it was written."""
+    inner = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code, list(code.co_names), inner]
 
 
 def _fingerprint(trainee: Trainee, own: str) -> str:
@@ -199,16 +251,23 @@ def _fingerprint(trainee: Trainee, own: str) -> str:
     return digest.hexdigest()
 
 
-def describe(run: Run, trainee: Trainee) -> dict[str, Any]:
+def _words(loss: Any) -> str:
+    """A loss as it is written; a function by its name, any other object by that of its class."""
+    if isinstance(loss, nn.Module):
+        return str(loss)
+    return str(getattr(loss, "__qualname__", type(loss).__qualname__))
+
+
+def describe(run: Run, trainee: Trainee, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, what they came to, and the versions and the machine that ran it."""
     device = trainee.loader.device
     loss = getattr(trainee.objective, "loss", None)
     low = trainee.low is not None
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     return {
-        "hash": run.hash,
-        "settings": run.settings(),
-        "loss": str(loss) if loss is not None else run.loss,
+        "hash": hash_of(settings),
+        "settings": dict(settings),
+        "loss": _words(loss) if loss is not None else run.loss,
         "weight_decay": trainee.settings.weight_decay,
         "l1": trainee.settings.l1,
         "parameters": trainee.state.weights.numel(),

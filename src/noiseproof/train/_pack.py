@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..models import MLP
 from ._trainee import Trainee, forward
 
 WARM_UP = 3  # runs before a capture, in which libraries choose their kernels
@@ -38,11 +39,16 @@ class Pack:
 
     def epoch(self, number: int) -> list[list[float]]:
         """Train an epoch; what was measured, a row a run."""
-        with self.settings(), torch.random.fork_rng(devices=[]):
+        on_gpu = self.trainees[0].loader.device.type == "cuda"
+        here = [torch.cuda.current_device()] if on_gpu else []
+        with self.settings(), torch.random.fork_rng(devices=here):
             for t in self.trainees:
                 t.begin(number)
                 t.network.train()
-            torch.manual_seed(self.trainees[0].seed_global(number))
+            seed = self.trainees[0].seed_global(number)
+            torch.default_generator.manual_seed(seed)
+            if on_gpu:
+                torch.cuda.manual_seed(seed)
             for start in range(0, self.size, self.chunk):
                 for t in self.trainees:
                     t.fill(start)
@@ -65,19 +71,39 @@ class Pack:
         """The global switches that a run wants, and then as they were."""
         first = self.trainees[0]
         if first.loader.device.type != "cuda":
-            yield
-            return
-        exact = first.run.precision == "fp32"
-        matmul = torch.backends.cuda.matmul.allow_tf32
-        same = torch.backends.cudnn.deterministic  # the user's wish for the same bits every time
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=not same, deterministic=same, allow_tf32=not exact
-        ):
-            torch.backends.cuda.matmul.allow_tf32 = not exact
+            # Layers this small are slower on several threads, and come to other last digits.
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1 if isinstance(first.network, MLP) else threads)
             try:
                 yield
             finally:
-                torch.backends.cuda.matmul.allow_tf32 = matmul
+                torch.set_num_threads(threads)
+            return
+        same = torch.backends.cudnn.deterministic  # the user's wish for the same bits every time
+        with contextlib.ExitStack() as stack:
+            _switch(stack, torch.backends.cudnn, "enabled", True)
+            _switch(stack, torch.backends.cudnn, "benchmark", not same)
+            set_tf32(stack, first.run.precision != "fp32")
+            yield
+
+
+def _switch(stack: contextlib.ExitStack, where: Any, name: str, value: object) -> None:
+    stack.callback(setattr, where, name, getattr(where, name))
+    setattr(where, name, value)
+
+
+def set_tf32(stack: contextlib.ExitStack, use: bool) -> None:
+    """Whether float32 products may be rounded to TF32, and in the end as it was.
+
+    Newer torch has another switch for it, and refuses the old one once a user has touched the new.
+    """
+    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        _switch(stack, torch.backends.cuda.matmul, "fp32_precision", "tf32" if use else "ieee")
+        convolutions = torch.backends.cudnn.conv  # type: ignore[attr-defined]
+        _switch(stack, convolutions, "fp32_precision", "tf32" if use else "ieee")
+    else:
+        _switch(stack, torch.backends.cuda.matmul, "allow_tf32", use)
+        _switch(stack, torch.backends.cudnn, "allow_tf32", use)
 
 
 class GraphPack(Pack):
@@ -114,6 +140,7 @@ class GraphPack(Pack):
     def _capture(self, work: Callable[[Trainee], Any]) -> tuple[torch.cuda.CUDAGraph, list[Any]]:
         """Record the same work for each run, on a stream of its own; nothing of it takes effect."""
         before = [[t.clone() for t in trainee.moving()] for trainee in self.trainees]
+        drawn = torch.cuda.get_rng_state()
         main = torch.cuda.current_stream()
         side = _stream()
         side.wait_stream(main)
@@ -134,6 +161,7 @@ class GraphPack(Pack):
                     results.append(work(trainee))
             for stream in self._streams:
                 here.wait_stream(stream)
+        torch.cuda.set_rng_state(drawn)
         return graph, results  # what is captured has not run
 
 
@@ -154,7 +182,7 @@ def compiled_forward() -> Callable[..., Tensor]:
     torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)
     # What the compiler remarks on (too few SMs, slow compilation) is of no use here.
     warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor)")
-    return torch.compile(forward, fullgraph=True, dynamic=False, options=_OPTIONS)
+    return torch.compile(forward, dynamic=False, options=_OPTIONS)
 
 
 # Compute what is cheap again where it is needed, rather than write it to memory and read it back:

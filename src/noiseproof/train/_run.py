@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .._hints import nearest
 from ..results import hash_of
 from ._protocols import Protocol, protocol_of
 
+NUMBER: Any = numbers.Real  # NumPy's are too
 NLNL = "nlnl"  # a loss by name alone: a procedure of three stages
 _LONGER = 10  # how many times the protocol's epochs the three stages of NLNL take together
 
@@ -26,9 +29,10 @@ class Run:
 
     dataset: str = "digits"
     """data set: digits, mnist, fashion-mnist, cifar10, cifar100"""
-    noise: str = "symmetric"
+    noise: str | None = None
     """kind of label noise: none, symmetric, asymmetric, pairflip, instance, or the name of a set of
-    human labels: cifar10n-worst, cifar10n-aggregate, cifar10n-random1 to 3, cifar100n"""
+    human labels: cifar10n-worst, cifar10n-aggregate, cifar10n-random1 to 3, cifar100n; by default
+    symmetric, and none for data of one's own"""
     rate: float = 0.4
     """how many of the labels are made wrong, from 0 to 1"""
     variant: Literal["paper", "authors"] | None = None
@@ -89,19 +93,31 @@ class Run:
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
         ):  # fmt: skip
-            value = getattr(self, name)
+            value: Any = getattr(self, name)
             if value is None:
                 continue
+            if isinstance(value, bool) or not isinstance(value, NUMBER):
+                raise ValueError(f"{name} must be a number; it was {value!r}")
             if not low <= value <= high:
-                raise ValueError(f"{name} goes from {low} to {high:g}; it was {value}")
+                most = f"{high:g}" if high < 1e6 else high
+                raise ValueError(f"{name} goes from {low} to {most}; it was {value}")
             if value == math.inf or kind(value) != value:
                 what = "finite" if kind is float else "whole"
                 raise ValueError(f"{name} must be a {what} number; it was {value}")
             object.__setattr__(self, name, kind(value))  # 1 and 1.0 are one run
+        for name in ("dataset", "loss", "model", "device"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                remedy = "; one of your own goes to fit(run, loss=...)" if name == "loss" else ""
+                raise ValueError(f"{name} must be a text; it was {value!r}{remedy}")
+        for name in ("nesterov", "flip"):
+            if getattr(self, name) not in (None, True, False):
+                raise ValueError(f"{name} is true or false; it was {getattr(self, name)!r}")
         for name, known in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
-                raise ValueError(f"{name} is one of {', '.join(known)}; it was {value!r}")
+                hint = nearest(str(value), known)
+                raise ValueError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
         for name in ("ema", "holdout"):
             if getattr(self, name) == 1:
                 raise ValueError(f"{name} must be below 1")
@@ -119,10 +135,11 @@ class Run:
         }
         if self.is_nlnl and self.epochs is None:
             values["epochs"] *= _LONGER
+        values["noise"] = noise = self.noise or "symmetric"
         if self.variant is None:
-            drawn = self.noise in ("symmetric", "asymmetric")  # the kinds that the authors have
+            drawn = noise in ("symmetric", "asymmetric")  # the kinds that the authors have
             values["variant"] = self.protocol if drawn else "paper"
-        if self.noise in _FIXED:
+        if noise in _FIXED:
             values["rate"] = 0.0
         return dataclasses.replace(self, **values)
 
@@ -149,7 +166,8 @@ class Run:
         return hash_of(self.settings())
 
     def __str__(self) -> str:
-        noise = self.noise if self.noise in _FIXED else f"{self.noise} {self.rate:g}"
+        noise = self.noise or "symmetric"
+        noise = noise if noise in _FIXED else f"{noise} {self.rate:g}"
         return f"{self.dataset}, {noise}, {self.loss}, seed {self.seed}"
 
     def learning_rate(self, epoch: int) -> float:
@@ -175,6 +193,7 @@ _FIXED = (  # noise that has no rate to choose
 
 
 _CHOICES = {
+    "noise": ("none", "symmetric", "asymmetric", "pairflip", "instance", *_FIXED[1:], "real"),
     "variant": ("paper", "authors"),
     "protocol": ("paper", "authors"),
     "schedule": ("cosine", "exponential", "constant"),

@@ -52,6 +52,7 @@ def loss_of(run: Run) -> tuple[Loss, float, float]:
     run = run.filled()
     decay = protocol_of(run.protocol, run.dataset).weight_decay
     l1 = 0.0
+    assert run.noise is not None
     try:
         found = recipe(run.loss, run.dataset, noise=run.noise, rate=run.rate, protocol=run.protocol)
     except ValueError as no_recipe:
@@ -145,11 +146,12 @@ class Setup:
         return datasets.load(name, root=self.data_root, download=self.download)
 
     def _noise(self, run: Run, data: Dataset) -> NoisyLabels:
+        assert run.noise is not None
         if run.noise in datasets.human_names():
             return datasets.human(run.noise, root=self.data_root, download=self.download)
         features = data.train.images.flatten(1).float() if run.noise == "instance" else None
         assert run.variant is not None
-        known = run.dataset if run.noise == "asymmetric" else None
+        known = data.name if run.noise == "asymmetric" else None  # whose classes are confused
         return noise.make(
             run.noise, data.train.labels, run.rate, num_classes=data.num_classes,
             dataset=known, variant=run.variant, seed=run.seed, features=features,

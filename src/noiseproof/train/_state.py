@@ -44,18 +44,25 @@ class State:
         parameters = {n: p for n, p in network.named_parameters() if p.requires_grad}
         if not parameters:
             raise ValueError("the network has no parameter that can be trained")
+        for name, parameter in parameters.items():
+            if parameter.dtype != torch.get_default_dtype():
+                wanted, found = (str(d)[6:] for d in (torch.get_default_dtype(), parameter.dtype))
+                raise ValueError(
+                    f"weights are kept in {wanted}, and {name} is {found}: give network.float(); "
+                    "what the network computes in is the run's precision"
+                )
         # Matrices first, so that those of low precision are one piece of the buffer.
         names = sorted(parameters, key=lambda n: parameters[n].dim() < 2)
         self.shapes = {n: parameters[n].shape for n in names}
         self._wide = sum(parameters[n].numel() for n in names if parameters[n].dim() >= 2)
         self._channels_last = device.type == "cuda"
-        self._adopted = False
+        self._adopted: nn.Module | None = None
         size = sum(p.numel() for p in parameters.values())
         self.weights = torch.empty(size, device=device)
         for name, view in self.views(self.weights):
             view.copy_(parameters[name].detach())
         self.momenta = torch.zeros_like(self.weights)
-        self.buffers = {n: b.detach().to(device).clone() for n, b in network.named_buffers()}
+        self._buffers = {n: b.detach().to(device).clone() for n, b in network.named_buffers()}
         self._counted = {n: b.clone() for n, b in self.buffers.items() if n.endswith(_COUNT)}
         self.frozen = {
             n: p.detach().to(device) for n, p in network.named_parameters() if n not in parameters
@@ -124,12 +131,16 @@ class State:
         for name, view in self.views(self.weights):
             parameters[name].data = view
             self.leaves[name] = parameters[name]
-        self.buffers = dict(network.named_buffers())
-        self._adopted = True
+        self._adopted = network
+
+    @property
+    def buffers(self) -> dict[str, Tensor]:
+        """Of a network that was adopted its own, which it may have replaced by others."""
+        return self._buffers if self._adopted is None else dict(self._adopted.named_buffers())
 
     def tensors(self) -> dict[str, Tensor] | None:
         """What the network is called with: leaves, frozen parameters, buffers; None for its own."""
-        if self._adopted:
+        if self._adopted is not None:
             return None
         return {**self.leaves, **self.frozen, **self.buffers}
 
@@ -179,7 +190,8 @@ class State:
         for name, view in self.views(flat):
             parameters[name].copy_(view)
         for name, buffer in network.named_buffers():
-            buffer.copy_(buffers[name])
+            if name in buffers and buffer is not buffers[name]:
+                buffer.copy_(buffers[name])
 
     @torch.no_grad()
     def update(self, sgd: Callable[..., Tensor], rate: Tensor, settings: Settings) -> Tensor:

@@ -6,7 +6,7 @@ as it is or captured once and replayed: nothing in it depends on a value that Py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,7 @@ from torch.func import functional_call
 from .. import kernels
 from .._seeds import derive
 from ..data import Loader
+from ..losses import Loss
 from ..models import Padding, padded
 from ._measure import accuracy, calibration_error, first_bad, fit_to_labels
 from ._objective import Objective
@@ -148,7 +149,7 @@ class Trainee:
             self.state.gather(gradients)
             norm = self.state.update(self._sgd, self._rate, self.settings)
             at = self._step.view(1)
-            self._losses.index_copy_(0, at, loss.detach().view(1))
+            self._losses.index_copy_(0, at, loss.detach().to(self._losses.dtype).view(1))
             self._norms.index_copy_(0, at, norm.view(1))
             self._predicted.index_copy_(0, index, logits.detach().argmax(1))
             self._step.add_(1)
@@ -202,9 +203,27 @@ class Trainee:
         self.network.train(was)
         return torch.cat(parts)
 
+    def saved(self) -> dict[str, Tensor]:
+        """All that must be kept to go on from here; the tensors themselves, not copies."""
+        return {**self.state.saved(), **self._loss_buffers()}
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """Take over what `saved` gave."""
+        buffers = self._loss_buffers()
+        self.state.restore({k: v for k, v in saved.items() if k not in buffers})
+        for name, buffer in buffers.items():
+            buffer.copy_(saved[name])
+
+    def _loss_buffers(self) -> dict[str, Tensor]:
+        """What a user's own loss remembers; ours remember nothing."""
+        loss = getattr(self.objective, "loss", None)
+        if not isinstance(loss, nn.Module) or isinstance(loss, Loss):
+            return {}
+        return {f"loss.{name}": buffer for name, buffer in loss.named_buffers()}
+
     def moving(self) -> list[Tensor]:
         """All that a step changes."""
-        state = [*self.state.saved().values(), self._place, self._step]
+        state = [*self.saved().values(), self._place, self._step]
         return state if self.state.low is None else [*state, self.state.low]
 
     def seed_global(self, epoch: int) -> int:
