@@ -76,6 +76,11 @@ def test_explains_what_has_no_name(run):
     ("arguments", "message"),
     [
         (("losses", "nxe"), "noiseproof: unknown loss 'nxe' (did you mean 'nce'?)"),
+        (
+            ("losses", "anl-ce"),
+            "noiseproof: anl-ce is a published loss with settings for each data set",
+        ),
+        (("losses", "nce(gamma=2)"), "noiseproof: nce has no hyper-parameter 'gamma'"),
         (("losses", "fl(gamma=-1)"), "noiseproof: fl: gamma = -1 is out of range"),
         (("losses", "ce", "--check", "1"), "noiseproof: num_classes must be at least 2"),
         (("losses", "--plot", "x.png"), "noiseproof: --plot needs a loss"),

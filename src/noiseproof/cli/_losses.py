@@ -37,7 +37,7 @@ def losses(
             raise ValueError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
         _list_losses(console) if check is None else _check_losses(console, check)
         return
-    loss = noiseproof.parse(text)
+    loss = _parse(text)
     if check is not None:
         _check_loss(console, noiseproof.theory.check(loss, check))
     elif plot is None:
@@ -47,6 +47,19 @@ def losses(
 
         pictures.draw(loss, plot)
         console.print(f"written to {plot}", highlight=False, markup=False)
+
+
+def _parse(text: str) -> noiseproof.Loss:
+    try:
+        return noiseproof.parse(text)
+    except ValueError:
+        name = text.lower().replace(" ", "")
+        if any(name == known for known, _ in noiseproof.losses.RECIPES):
+            raise ValueError(
+                f"{name} is a published loss with settings for each data set: noiseproof train "
+                f"--dataset cifar10 --loss {name}, or noiseproof.recipe({name!r}, 'cifar10')"
+            ) from None
+        raise
 
 
 def _check_loss(console: Console, found: noiseproof.theory.Check) -> None:

@@ -20,7 +20,7 @@ from ._paper import (
     SymmetricCrossEntropy,
 )
 from ._parse import parse
-from ._recipes import Recipe, recipe
+from ._recipes import RECIPES, Recipe, recipe
 from ._registry import Entry, class_sum_range, registry, terms
 from ._successors import (
     AsymmetricExponential,
@@ -51,6 +51,7 @@ from ._wrappers import (
 )
 
 __all__ = [
+    "RECIPES",
     "AsymmetricExponential",
     "AsymmetricGeneralizedCrossEntropy",
     "AsymmetricMeanSquaredError",

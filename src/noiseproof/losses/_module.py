@@ -315,6 +315,7 @@ class FormLoss(_Conventions):
 
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
+        check_all(cls.inner.declared_hyper, hyper, cls.name)  # so that a mistake has this name
         return cls.form(cls.inner.expression_of(**hyper))
 
 
