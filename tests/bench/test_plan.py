@@ -49,6 +49,12 @@ def test_a_damaged_folder_is_reported_and_left_alone(half, tmp_path):
     assert "delete the folder" in found.problems[0]
 
 
+def test_a_file_is_no_folder_of_results(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="file is a file; --out names the folder of the results"):
+        bench.plan(SMALL, tmp_path / "file")
+
+
 def test_a_folder_under_another_s_name_is_reported(half, tmp_path):
     done = bench.plan(SMALL, half).done[0]
     other = next(run.hash for run in SMALL.runs if run.hash != done.hash)

@@ -9,6 +9,8 @@ from noiseproof.train import Run, fit, fit_many
 from noiseproof.train._pack import GraphPack, Pack
 from noiseproof.train._setup import Setup
 
+from .subjects import StopError, flat_net, stop_after
+
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 SETTINGS = {"batch_size": 24, "epochs": 2, "crop": 1, "flip": True, "device": "cuda"}  # 60 steps
@@ -76,6 +78,18 @@ def test_stopped_in_the_middle_it_goes_on_to_the_same_numbers(tmp_path):
         assert found.network is not None, f"{run} was not taken up again"
         for one, two in zip(expected.history, found.history, strict=True):
             assert {**one, "seconds": 0} == pytest.approx({**two, "seconds": 0}, rel=1e-6)
+
+
+def test_dropout_is_drawn_the_same_after_a_stop(tmp_path):
+    """Before a capture steps are tried, which draw too."""
+    run = Run(epochs=4, batch_size=24, device="cuda")
+    whole = fit(run, network=flat_net(dropout=0.5), loss=torch.nn.functional.cross_entropy)
+    own = {"network": flat_net(dropout=0.5), "loss": torch.nn.functional.cross_entropy}
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, on_epoch=stop_after(2), **own)
+    found = fit(run, out=tmp_path, **own)
+    for one, two in zip(whole.history, found.history, strict=True):
+        assert {**one, "seconds": 0} == pytest.approx({**two, "seconds": 0}, rel=1e-4)
 
 
 def test_stopped_and_taken_up_again_side_by_side(tmp_path):

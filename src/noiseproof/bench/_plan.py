@@ -45,6 +45,8 @@ def plan(
     A run counts as done if its folder, or a bundle of results in ``out``, has it.
     """
     out = Path(out)
+    if out.is_file():
+        raise ValueError(f"{out} is a file; --out names the folder of the results")
     wanted = {run.hash: run for run in bench.runs}
     bundles = read(*sorted(out.glob("*.jsonl"))) if out.is_dir() else None
     found = {r.hash: r for r in bundles.records if r.hash in wanted} if bundles else {}
