@@ -10,7 +10,7 @@ demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a 
 		--title "noiseproof quick"
 
 test: lint  ## lint, types and tests: what CI runs
-	$(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 test-long: $(VENV)/.installed  ## the many-times versions of the slow tests
 	$(BIN)/python -m pytest -n auto -m long

@@ -11,6 +11,7 @@ if not torch.cuda.is_available():  # kernels are then read by Triton's interpret
 from noiseproof.losses import _prediction
 
 torch.set_num_threads(1)  # xdist already fills the cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # nor do the processes that tests start need more
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
