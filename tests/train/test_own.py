@@ -184,11 +184,18 @@ def test_another_s_checkpoint_is_not_gone_on_from(what, tmp_path):
 
 
 def weighted(weight):
-    return lambda logits, labels: weight * F.cross_entropy(logits, labels)
+    return lambda logits, labels: float(weight) * F.cross_entropy(logits, labels)
 
 
 def smoothed(logits, labels, *, by):
     return F.cross_entropy(logits, labels, label_smoothing=by)
+
+
+def by_keyword(factor):
+    def loss(logits, labels, *, by=factor):
+        return by * F.cross_entropy(logits, labels)
+
+    return loss
 
 
 class Scaled(nn.Module):
@@ -202,8 +209,15 @@ class Scaled(nn.Module):
 
 @pytest.mark.parametrize(
     "make",
-    [weighted, lambda by: functools.partial(smoothed, by=by), Scaled, lambda f: Scaled(f).forward],
-    ids=["closure", "partial", "module", "method"],
+    [
+        weighted,
+        by_keyword,
+        lambda by: functools.partial(smoothed, by=by),
+        Scaled,
+        lambda f: Scaled(f).forward,
+        lambda f: weighted(np.array(f)),
+    ],
+    ids=["closure", "keyword", "partial", "module", "method", "array"],
 )
 def test_losses_that_differ_in_a_number_are_told_apart(make, tmp_path):
     one, two, again = (fit(tiny(epochs=1), loss=make(x), out=tmp_path) for x in (0.1, 0.5, 0.1))

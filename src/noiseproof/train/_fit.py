@@ -18,7 +18,8 @@ from ..data import Dataset
 from ..noise import NoisyLabels
 from ..results import Folder, hash_of
 from ._checkpoint import Writer
-from ._job import Job, Result, Row, digest_of, read_result, settings_of
+from ._digest import digest_of
+from ._job import Job, Result, Row, read_result, settings_of
 from ._pack import GraphPack, Pack
 from ._run import Run
 from ._setup import Setup, device_of
@@ -134,7 +135,7 @@ def fit_many(
         return None if out is None else Folder(Path(out) / hash_of(settings_of(run, own, digest)))
 
     def job(run: Run) -> Job:
-        mine = own if len(runs) == 1 else copies(own)  # each of several has its own
+        mine = own if len(runs) == 1 else _copies(own)  # each of several has its own
         return Job(run, setup, folder_of(run), mine, digest)
 
     results: dict[Run, Result] = {}
@@ -171,7 +172,7 @@ def _check(own: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} must be a {what}, not {own[name]!r:.60}; {remedy}")
 
 
-def copies(own: Mapping[str, Any]) -> dict[str, Any]:
+def _copies(own: Mapping[str, Any]) -> dict[str, Any]:
     return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in own.items()}
 
 
