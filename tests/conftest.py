@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 import torch
@@ -11,6 +12,9 @@ if not torch.cuda.is_available():  # kernels are then read by Triton's interpret
 from noiseproof.losses import _prediction
 
 torch.set_num_threads(1)  # xdist already fills the cores
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what it runs in the background, and what tests start would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # nor do the processes that tests start need more
 
 
