@@ -2,92 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import math
 from collections import Counter
-from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
+
+from cells import (
+    NAMES,
+    ROOT,
+    Results,
+    ours,
+    paper,
+    place,
+    results_of_the_repository,
+    signed,
+    table,
+    way,
+)
+from reasons import reasons
 
 from noiseproof import report
-from noiseproof.report import Comparison, Study, comparisons, figures, study
-from noiseproof.results import Record, read
+from noiseproof.report import figures
 
-ROOT = Path(__file__).parent.parent
-NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 README_DATASET = "cifar10"
 VERDICTS = ("agrees", "above", "below", "not run")
 _ROBUST = ("NFL+MAE", "NFL+RCE", "NCE+MAE", "NCE+RCE")
 _PLAIN = ("CE", "FL", "GCE", "SCE")
-
-
-class Results:
-    """What is under results/, and lookups into it that end in words and never in a made-up one."""
-
-    def __init__(self) -> None:
-        reading = read(ROOT / "results")
-        if reading.problems:
-            raise ValueError("; ".join(reading.problems))
-        self.records: list[Record] = reading.records
-        self.study: Study = study(reading)
-        self.compared: list[Comparison] = comparisons(self.study)
-
-    def find(
-        self, dataset: str, noise: str, rate: float, method: str, protocol: str = "paper",
-        variation: str = "",
-    ) -> Comparison | None:  # fmt: skip
-        wanted = ((dataset, noise, rate), method, protocol, variation)
-        for c in self.compared:
-            if c.ours is None:
-                continue
-            if (c.where, c.method, c.ours.cell.protocol, c.ours.variation) == wanted:
-                return c
-        return None
-
-
-@functools.cache
-def results_of_the_repository() -> Results:
-    return Results()
-
-
-def row(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]], left: int = 1) -> list[str]:
-    head = list(head)
-    marks = ["---"] * left + ["---:"] * (len(head) - left)
-    return [row(*head), row(*marks), *(row(*cells) for cells in rows), ""]
-
-
-def number(mean: float, deviation: float | None) -> str:
-    known = deviation is not None and not math.isnan(deviation)
-    return f"{mean:.2f} ± {deviation:.2f}" if known else f"{mean:.2f}"
-
-
-def ours(c: Comparison | None) -> str:
-    if c is None or c.ours is None:
-        return "not run"
-    return number(c.ours.cell.mean, c.ours.cell.deviation)
-
-
-def paper(c: Comparison | None) -> str:
-    return number(c.paper.mean, c.paper.std) if c is not None and c.paper is not None else ""
-
-
-def signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}"
-
-
-def place(where: tuple[str, str, float]) -> str:
-    return "clean" if where[1] == "none" else f"{where[2]:g}"
-
-
-def way(c: Comparison) -> str:
-    if c.ours is None:
-        return ""
-    return ", ".join(filter(None, (c.ours.cell.protocol, c.ours.variation)))
 
 
 def every_cell(results: Results) -> list[str]:
@@ -183,44 +122,6 @@ def distances(results: Results) -> list[str]:
     return lines
 
 
-def two_protocols(results: Results) -> list[str]:
-    """Every cell that was run with the paper's settings and with its authors'."""
-    rows = []
-    for c in results.compared:
-        if c.ours is None or c.ours.cell.protocol != "authors" or c.ours.variation:
-            continue
-        other = results.find(*c.where, c.method)
-        rows.append((
-            f"{NAMES[c.where[0]]}, {c.where[1]} {c.where[2]:g}", c.method, paper(c), ours(other),
-            ours(c),
-        ))  # fmt: skip
-    if not rows:
-        return []
-    return [
-        *table(("", "loss", "paper", "ours, `paper`", "ours, `authors`"), rows, left=2),
-    ]
-
-
-def mnist_decay(results: Results) -> list[str]:
-    """Why CE on MNIST is far from the paper's."""
-    rows = []
-    for rate in (0.4, 0.8):
-        for method in ("CE", "GCE", "SCE"):
-            at = ("mnist", "symmetric", rate, method)
-            base, decayed = results.find(*at), results.find(*at, variation="weight decay 0.01")
-            authors = results.find(*at, protocol="authors")
-            if decayed is None and authors is None:
-                continue
-            cells = (paper(base), ours(base), ours(decayed), ours(authors))
-            rows.append((f"symmetric {rate:g}", method, *cells))
-    if not rows:
-        return []
-    return table(
-        ("", "loss", "paper", "decay 1e-3 (the paper)", "decay 1e-2", "all of `authors`"), rows,
-        left=2,
-    )  # fmt: skip
-
-
 def made_by(results: Results) -> str:
     machines = Counter(str(r.about["machine"]["device"]) for r in results.records)
     torches = sorted({str(r.about["versions"]["torch"]) for r in results.records})
@@ -265,34 +166,6 @@ def page() -> str:
         *every_cell(results),
     ]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def reasons(results: Results) -> list[str]:
-    lines: list[str] = []
-    decay = mnist_decay(results)
-    far = [c for c in results.compared if c.where[0] == "mnist" and abs(c.difference or 0) > 5]
-    if far:
-        names = ", ".join(dict.fromkeys(c.method for c in far))
-        lines += [
-            "### MNIST: weight decay", "",
-            f"{names} are up to {max(abs(c.difference or 0) for c in far):.0f} points from the "
-            "paper. It names a weight decay of 1e-3; the configurations of its authors' code say "
-            "1e-2, with Nesterov momentum and a rate that ends at 1e-3. We believe that this is "
-            "why: with a loss that is not robust, decay is all that keeps a network from "
-            "memorising the wrong labels."
-            + ("" if decay else " The runs that would show it have not been made yet."), "",
-            *decay,
-        ]  # fmt: skip
-    both = two_protocols(results)
-    if both:
-        lines += [
-            "### A of RCE and SCE, the factor of MAE, and the noise", "",
-            "Elsewhere `authors` differs from `paper` in A = -9.21 in place of "
-            "-4, in MAE as 1 - p_y in place of 2 (1 - p_y), and in whose labels are drawn. Both "
-            "A and the factor only weigh the passive loss against the active one.", "",
-            *both,
-        ]  # fmt: skip
-    return lines
 
 
 def readme_table() -> str:

@@ -138,6 +138,17 @@ def test_one_or_two_rates_are_ranked_with_dots():
     assert panel.note == "filled: symmetric 0.4, hollow: symmetric 0.6"
 
 
+def test_a_line_needs_three_rates():
+    every = [record(0.9 - rate, rate=rate) for rate in (0.2, 0.4, 0.6)]
+    two = [record(0.8 - rate, rate=rate, loss="nce") for rate in (0.2, 0.6)]
+    (panel,) = figures(study(reading(*every, *two)))[0].panels
+    assert [c.label for c in panel.curves] == ["CE"]
+    assert panel.note == "and 1 in the tables alone, of fewer than three rates"
+    (panel,) = figures(study(reading(*two, record(0.9, rate=0.4))))[0].panels
+    assert {c.label for c in panel.curves} == {"CE", "NCE"}, "or else nothing would be drawn"
+    assert not panel.note
+
+
 def test_charts_hold_the_records_numbers(page):
     data = data_of(page)
     (mnist,) = [p for p in data["figures"]["overview"] if len(p["lines"]) > 5]

@@ -87,7 +87,7 @@ def picture(figure: Figure, looks: Mapping[str, Style], kind: str) -> bytes:
     whole = {
         "title": {"text": figure.title, "fontSize": 15, "offset": 12},
         "concat": panels,
-        "columns": min(3, len(panels)),
+        "columns": 2 if len(panels) == 4 else min(3, len(panels)),
         "spacing": 24,
         "params": [{"name": "hidden", "value": []}, {"name": "focus", "value": ""}],
         "resolve": {"scale": {"y": "shared" if figure.shared else "independent"}},

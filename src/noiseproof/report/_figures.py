@@ -83,7 +83,8 @@ def _distance(where: Where) -> tuple[bool, float]:
 def overview(study: Study) -> list[Figure]:
     """Accuracy as the noise grows: a panel for each data set and kind of noise.
 
-    Lines need three rates; where there are only one or two, dots say more.
+    Lines need three rates. Where there are only one or two, dots say more; what was run at fewer
+    rates than the losses beside it is left to the tables.
     """
     panels, dots, order = [], [], list(study.styles)
     groups = dict.fromkeys(w[:2] for w in study.places if w[1] in DRAWN)
@@ -103,11 +104,13 @@ def overview(study: Study) -> list[Figure]:
                 d = e.cell.deviation
                 at = (where[2], round(e.cell.mean, 2), round(d, 2) if d == d else None)
                 lines.setdefault(e.label, []).append(at)
-        curves = [
-            Curve(label, *(tuple(part) for part in zip(*points, strict=True)))
-            for label, points in sorted(lines.items(), key=lambda line: order.index(line[0]))
-        ]
-        panels.append(Panel(title, "rates", curves))
+        labels = sorted(lines, key=order.index)
+        short = [label for label in labels if len(lines[label]) < 3]
+        drawn = [label for label in labels if label not in short] or labels
+        curves = [Curve(n, *(tuple(part) for part in zip(*lines[n], strict=True))) for n in drawn]
+        aside = len(labels) - len(drawn)
+        note = f"and {aside} in the tables alone, of fewer than three rates" if aside else ""
+        panels.append(Panel(title, "rates", curves, note=note))
     said = "Test accuracy after the last epoch against the fraction of labels that are wrong."
     figures = [Figure("overview", "Accuracy as the noise grows", said, panels)] if panels else []
     said = "Test accuracy after the last epoch, the best loss first."
