@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from noiseproof.report import Comparison, Study, comparisons, study
+from noiseproof.report._names import CLEAN
 from noiseproof.results import Record, read
 
 ROOT = Path(__file__).parent.parent
-NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 
 class Results:
@@ -44,7 +44,7 @@ def results_of_the_repository() -> Results:
 
 
 def row(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], left: int = 1) -> list[str]:
@@ -72,12 +72,12 @@ def signed(value: float | None) -> str:
     return "" if value is None else f"{value:+.2f}"
 
 
-def place(where: tuple[str, str, float]) -> str:
-    return "clean" if where[1] == "none" else f"{where[2]:g}"
+def rate(c: Comparison) -> str:
+    return "clean" if c.where[1] == CLEAN else f"{c.where[2]:g}"
 
 
-def labels(c: Comparison) -> str:
-    return "clean" if c.where[1] == "none" else c.where[1]
+def labels(noise: str) -> str:
+    return "clean" if noise == CLEAN else noise
 
 
 def way(c: Comparison) -> str:

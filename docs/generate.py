@@ -16,12 +16,12 @@ import sys
 from pathlib import Path
 
 import reproduction
+from cells import ROOT, row
 
 import noiseproof
 from noiseproof import pictures
 from noiseproof.losses import Entry
 
-ROOT = Path(__file__).parent.parent
 CLASSES = 10
 SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
 PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
@@ -42,10 +42,6 @@ def class_sum(entry: Entry) -> str:
     if high - low <= 1e-9 * max(1.0, high):
         return f"{high:.6g}, so robust"
     return f"{low:.3g} to {high:.3g}"
-
-
-def row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def short_table() -> str:

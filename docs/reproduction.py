@@ -7,12 +7,12 @@ from collections import Counter
 from itertools import groupby
 
 from cells import (
-    NAMES,
     ROOT,
     Results,
+    labels,
     ours,
     paper,
-    place,
+    rate,
     results_of_the_repository,
     signed,
     table,
@@ -22,6 +22,7 @@ from reasons import reasons
 
 from noiseproof import report
 from noiseproof.report import figures
+from noiseproof.report._names import CLEAN, dataset_name, is_apl, noise_name
 
 README_DATASET = "cifar10"
 VERDICTS = ("agrees", "above", "below", "not run")
@@ -34,14 +35,14 @@ def every_cell(results: Results) -> list[str]:
     lines = []
     for dataset, group in groupby(results.compared, key=lambda c: c.where[0]):
         for noise, cells in groupby(group, key=lambda c: c.where[1]):
-            title = "clean labels" if noise == "none" else f"{noise} noise"
-            lines += [f"### {NAMES.get(dataset, dataset)}, {title}", ""]
+            title = f"{labels(noise)} {'labels' if noise == CLEAN else 'noise'}"
+            lines += [f"### {dataset_name(dataset)}, {title}", ""]
             shown = list(cells)
             lines += table(
                 ("loss", "settings", "rate", "paper", "run again by later papers", "ours", "seeds",
                  "difference", "in deviations", ""),
                 ((
-                    c.method, way(c), place(c.where), paper(c),
+                    c.method, way(c), rate(c), paper(c),
                     "; ".join(f"{p.mean:.2f} ({p.source})" for p in c.later), ours(c),
                     "" if c.ours is None else ", ".join(map(str, c.ours.cell.seeds)),
                     signed(c.difference),
@@ -59,12 +60,12 @@ def summary(results: Results) -> list[str]:
     usual = [c for c in results.compared if c.paper is not None and way(c) in ("", "paper")]
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for c in usual:
-        kind = "active-passive" if "+" in c.method else "others"
+        kind = "active-passive" if is_apl(c.method) else "others"
         key = (c.where[0], c.where[1], kind)
         groups.setdefault(key, Counter())[c.verdict] += 1
     for (dataset, noise, kind), counts in groups.items():
-        title = "clean" if noise == "none" else noise
-        rows.append((NAMES.get(dataset, dataset), title, kind, *(str(counts[v]) for v in VERDICTS)))
+        numbers = (str(counts[v]) for v in VERDICTS)
+        rows.append((dataset_name(dataset), labels(noise), kind, *numbers))
     return table(("data set", "labels", "losses", *VERDICTS), rows, left=3)
 
 
@@ -73,14 +74,14 @@ def best_losses(results: Results) -> list[str]:
     settings, won = 0, 0
     ahead, duels = 0, 0
     for _, group in groupby(
-        sorted((c for c in results.compared if way(c) in ("", "paper") and c.where[1] != "none"),
+        sorted((c for c in results.compared if way(c) in ("", "paper") and c.where[1] != CLEAN),
                key=lambda c: c.where), key=lambda c: c.where):  # fmt: skip
         cells = [c for c in group if c.ours is not None and c.paper is not None]
         if len(cells) < 4:
             continue
         settings += 1
         first = max(cells, key=lambda c: c.ours.cell.mean if c.ours else 0)
-        won += "+" in first.method
+        won += is_apl(first.method)
         for active in (c for c in cells if c.method in _ROBUST):
             for plain in (c for c in cells if c.method in _PLAIN):
                 assert active.ours is not None
@@ -100,12 +101,12 @@ def spread(results: Results, dataset: str, methods: tuple[str, ...]) -> tuple[fl
     cells = [
         c for c in results.compared
         if c.where[0] == dataset and c.method in methods and way(c) == "paper"
-        and c.where[1] != "none" and c.difference is not None
+        and c.where[1] != CLEAN and c.difference is not None
     ]  # fmt: skip
     if not cells:
         return None
     worst = max(cells, key=lambda c: abs(c.difference or 0))
-    return worst.difference or 0.0, f"{worst.method} at {worst.where[1]} {worst.where[2]:g}"
+    return worst.difference or 0.0, f"{worst.method} at {noise_name(*worst.where[1:])}"
 
 
 def distances(results: Results) -> list[str]:
@@ -115,7 +116,7 @@ def distances(results: Results) -> list[str]:
         if robust is None or plain is None:
             continue
         lines.append(
-            f"- **{NAMES[dataset]}.** The four active-passive losses are at most "
+            f"- **{dataset_name(dataset)}.** The four active-passive losses are at most "
             f"{abs(robust[0]):.1f} points from the paper ({robust[1]}, {robust[0]:+.1f}), CE, FL, "
             f"GCE and SCE at most {abs(plain[0]):.1f} ({plain[1]}, {plain[0]:+.1f})."
         )
@@ -172,8 +173,8 @@ def readme_table() -> str:
     """One data set under symmetric noise: ours, and the paper's in brackets."""
     results = results_of_the_repository()
     rates = (0.2, 0.4, 0.6, 0.8)
-    wheres = [(README_DATASET, "none", 0.0)]
-    wheres += [(README_DATASET, "symmetric", rate) for rate in rates]
+    wheres = [(README_DATASET, CLEAN, 0.0)]
+    wheres += [(README_DATASET, "symmetric", r) for r in rates]
     rows = []
     for method in (*_PLAIN, *_ROBUST):
         cells = [results.find(*where, method) for where in wheres]
@@ -183,7 +184,7 @@ def readme_table() -> str:
             for c in cells
         ]  # fmt: skip
         rows.append((method, *shown))
-    head = ("loss", "clean", *(f"{rate:.0%} wrong" for rate in rates))
+    head = ("loss", "clean", *(f"{r:.0%} wrong" for r in rates))
     return "\n".join(table(head, rows)).rstrip()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from noiseproof import bench
@@ -57,3 +59,12 @@ def test_a_mistake_is_one_clear_line(tmp_path, text, line):
     path.write_text(text)
     with pytest.raises(ValueError, match=line):
         bench.read_bench(path)
+
+
+def test_the_runs_that_the_reproduction_lacks_can_be_planned():
+    found = bench.read_bench(Path(__file__).parents[2] / "docs" / "reasons.toml")
+    assert {(r.dataset, r.protocol) for r in found.runs} == {
+        ("cifar10", "authors"), ("cifar10", "paper"), ("mnist", "paper"),
+    }  # fmt: skip
+    alone = [r for r in found.runs if r.variant == "authors" and r.protocol == "paper"]
+    assert {(r.noise, r.rate) for r in alone} == {("asymmetric", 0.4)}
