@@ -68,26 +68,26 @@ def measure(name: str, rounds: int) -> tuple[float, float, float]:
         dataset=known, model=name, loss=LOSS, lr=0.01, weight_decay=1e-3, batch_size=batch,
         noise="none", device="cpu",
     )  # fmt: skip
-    pack = Pack([Setup().trainee(run, data=content)])
+    pack = Pack([Setup().trainer(run.resolve(), data=content)])
     by_hand = ByHand(models.build(name, 10, channels, image_size=size), images, labels, batch)
-    trainee = pack.trainees[0]
+    trainer = pack.trainers[0]
 
     def steps() -> None:
-        trainee.begin(0)
-        trainee.network.train()
-        for start in range(0, n, trainee.chunk):
-            trainee.fill(start)
-            whole, rest = divmod(min(trainee.chunk, n - start), batch)
+        trainer.begin_epoch(0)
+        trainer.network.train()
+        for start in range(0, n, trainer.chunk):
+            trainer.fill_chunk(start)
+            whole, rest = divmod(min(trainer.chunk, n - start), batch)
             for _ in range(whole):
-                trainee.step(batch)
+                trainer.step(batch)
             if rest:
-                trainee.step(rest)
+                trainer.step(rest)
 
     hand, of_steps, of_epoch = [], [], []
     for _ in range(rounds + 1):  # the first warms up
         # Before and after, so that a slow moment of the machine falls on both.
         before = timed(by_hand.epoch)
-        ours, whole = timed(steps), timed(lambda: pack.epoch(0))
+        ours, whole = timed(steps), timed(lambda: pack.train_epoch(0))
         base = (before + timed(by_hand.epoch)) / 2
         hand.append(base)
         of_steps.append(ours / base)

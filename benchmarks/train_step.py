@@ -62,16 +62,18 @@ def ours(name: str, content: data.Dataset, width: int, steps: int) -> tuple[floa
         Run(dataset=content.name, loss=LOSSES[(3 + i) % len(LOSSES)], model=name, device="cuda")
         for i in range(width)
     ]
-    pack: Pack = GraphPack([setup.trainee(run, data=content) for run in runs], compiled=False)
+    pack: Pack = GraphPack(
+        [setup.trainer(run.resolve(on_gpu=True), data=content) for run in runs], compiled=False
+    )
     steps = min(steps, pack.chunk // BATCH)
     times = []
-    with pack.settings():
-        for t in pack.trainees:
-            t.begin(0)
+    with pack.backend_flags():
+        for t in pack.trainers:
+            t.begin_epoch(0)
             t.network.train()
         for _ in range(6):
-            for t in pack.trainees:
-                t.fill(0)
+            for t in pack.trainers:
+                t.fill_chunk(0)
                 t._step.zero_()
             start, end = (_event() for _ in range(2))
             start.record()
@@ -80,11 +82,11 @@ def ours(name: str, content: data.Dataset, width: int, steps: int) -> tuple[floa
             end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / steps / width)
-    pack.epoch(0)  # what steps alone did not capture: the short last batch and the test
+    pack.train_epoch(0)  # what steps alone did not capture: the short last batch and the test
     epochs = []
     for epoch in range(1, 4):
         began = time.perf_counter()
-        pack.epoch(epoch)
+        pack.train_epoch(epoch)
         epochs.append((time.perf_counter() - began) / width)
     return float(statistics.median(times[1:])), statistics.median(epochs)
 

@@ -1,4 +1,4 @@
-"""What is under results/ beside what was published, and how a page writes it."""
+"""The results of the repository beside the published numbers, and how a page formats them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from noiseproof.report import Comparison, Study, comparisons, study
-from noiseproof.report._names import CLEAN
+from noiseproof.catalogue import CLEAN
+from noiseproof.report import Comparison, Condition, Report, comparisons, make_report
 from noiseproof.results import Record, read
 
 ROOT = Path(__file__).parent.parent
 
 
 class Results:
-    """What is under results/, and lookups into it that end in words and never in a made-up one."""
+    """The results under results/, compared with the published numbers."""
 
     def __init__(self) -> None:
         reading = read(ROOT / "results")
         if reading.problems:
             raise ValueError("; ".join(reading.problems))
         self.records: list[Record] = reading.records
-        self.study: Study = study(reading)
-        self.compared: list[Comparison] = comparisons(self.study)
+        self.report: Report = make_report(reading)
+        self.compared: list[Comparison] = comparisons(self.report.study)
 
     def find(
-        self, dataset: str, noise: str, rate: float, method: str, protocol: str = "paper",
-        variation: str = "",
-    ) -> Comparison | None:  # fmt: skip
-        wanted = ((dataset, noise, rate), method, protocol, variation)
+        self, condition: Condition, method: str, protocol: str = "paper", overrides: str = ""
+    ) -> Comparison | None:
+        wanted = (condition, method, protocol, overrides)
         for c in self.compared:
             if c.ours is None:
                 continue
-            if (c.where, c.method, c.ours.cell.protocol, c.ours.variation) == wanted:
+            if (c.condition, c.method, c.ours.cell.protocol, c.ours.overrides) == wanted:
                 return c
         return None
 
@@ -73,14 +72,15 @@ def signed(value: float | None) -> str:
 
 
 def rate(c: Comparison) -> str:
-    return "clean" if c.where[1] == CLEAN else f"{c.where[2]:g}"
+    return "clean" if c.condition.noise == CLEAN else f"{c.condition.rate:g}"
 
 
 def labels(noise: str) -> str:
     return "clean" if noise == CLEAN else noise
 
 
-def way(c: Comparison) -> str:
+def protocol_text(c: Comparison) -> str:
+    """The protocol of our runs and their overrides, such as ``"paper, weight decay 0.01"``."""
     if c.ours is None:
         return ""
-    return ", ".join(filter(None, (c.ours.cell.protocol, c.ours.variation)))
+    return ", ".join(filter(None, (c.ours.cell.protocol, c.ours.overrides)))

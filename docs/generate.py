@@ -1,10 +1,12 @@
-"""Write the parts of the documentation that follow from the registry; ``--check`` only compares.
+"""Write the files that follow from the declarations and the results; ``--check`` only compares.
 
     python docs/generate.py [--check]
 
-Rewrites docs/losses.md, the table in docs/theory.md, docs/reproduction.md (from results/), the
-tables of losses, of the reproduction and of speed in README.md (the last from
-benchmarks/loss_cpu.csv and train_step.csv), each between its marks, and the pictures.
+Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
+docs/training.md, docs/reproduction.md (from results/), the tables of losses, of the reproduction
+and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their
+marks, the pictures, and the signatures of the losses that texts are read with
+(src/noiseproof/syntax/signatures.json).
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ import csv
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import reproduction
 from cells import ROOT, row
 
 import noiseproof
-from noiseproof import pictures
+from noiseproof import pictures, syntax
+from noiseproof.catalogue import METHODS, NOISES, Protocol, Setting, protocol_of
 from noiseproof.losses import Entry
 
 CLASSES = 10
@@ -54,6 +58,21 @@ def short_table() -> str:
     return "\n".join(lines)
 
 
+def as_markdown(docstring: str) -> str:
+    """Formulas as ``$$...$$``, and the arguments as a list."""
+
+    def formula(found: re.Match[str]) -> str:
+        return f"$${' '.join(found[1].split())}$$"
+
+    def arguments(found: re.Match[str]) -> str:
+        items = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", found[1], flags=re.MULTILINE)
+        lines = (f"- `{name}`: {' '.join(about.split())}" for name, about in items)
+        return "\n".join(["Hyper-parameters:", "", *lines])
+
+    text = re.sub(r"^\.\. math:: (.*(?:\n +.*)*)", formula, docstring, flags=re.MULTILINE)
+    return re.sub(r"^Args:\n((?: {4}.*(?:\n|\Z))+)", arguments, text, flags=re.MULTILINE)
+
+
 def page() -> str:
     parts = [
         "# The losses",
@@ -79,10 +98,8 @@ def page() -> str:
     for e in entries():
         about = inspect.cleandoc(e.loss.__doc__ or "")
         text, _, example = about.partition("\n\n>>>")
-        text = re.sub(r"\.\. math:: (.*)", r"$$\1$$", text)
+        text = as_markdown(text)
         parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", ""]
-        if e.hyperparameters:
-            parts += [f"Hyper-parameters: {hyper(e).replace('<br>', '; ')}.", ""]
         parts += [
             "```pycon",
             f">>> from noiseproof import {e.loss.__name__}",
@@ -154,6 +171,63 @@ def bounds_table() -> str:
     return "\n".join(lines)
 
 
+def signatures() -> str:
+    """What the torch-free reader of texts knows of the declared losses."""
+    return syntax.to_json({e.name: e.kind for e in entries()})
+
+
+def protocols_table() -> str:
+    shown = ("digits", "mnist", "cifar10", "cifar100", "webvision")
+    rows: list[tuple[str, Callable[[Protocol], str]]] = [
+        ("network", lambda p: f"`{p.model}`"),
+        ("epochs", lambda p: str(p.epochs)),
+        ("learning rate", lambda p: f"{p.lr:g}, {p.schedule}"),
+        ("weight decay", lambda p: f"{p.weight_decay:g}"),
+        ("batch", lambda p: str(p.batch_size)),
+        ("momentum", lambda p: f"{p.momentum:g}{', Nesterov' * p.nesterov}"),
+        ("augmentation", _augmentation),
+    ]
+    lines = [row("", *(f"`{d}`" for d in shown)), row(*["---"] * (len(shown) + 1))]
+    for name, of in rows:
+        lines.append(row(name, *(of(protocol_of("paper", d)) for d in shown)))
+    return "\n".join(lines)
+
+
+def _augmentation(p: Protocol) -> str:
+    used = (
+        ["crop"] * bool(p.crop) + ["flip"] * p.flip + [f"rotation {p.rotate:g}°"] * bool(p.rotate)
+    )
+    return ", ".join(used) or "none"
+
+
+def noises_table() -> str:
+    lines = [row("`--noise`", "labels", "rate", "variants"), row(*["---"] * 4)]
+    for name, entry in NOISES.items():
+        if entry.group != "given":
+            rate = "`--rate`" if entry.has_rate else "fixed"
+            lines.append(row(f"`{name}`", entry.about, rate, ", ".join(entry.variants)))
+    return "\n".join(lines)
+
+
+def methods_table() -> str:
+    datasets = ("mnist", "cifar10", "cifar100", "webvision")
+    lines = [row("`--loss`", "in papers", *datasets), row(*["---"] * (len(datasets) + 2))]
+    for name, method in METHODS.items():
+        if method.paper:
+            texts = (_setting_text(method.paper.get(d)) for d in datasets)
+            lines.append(row(f"`{name}`", method.label, *texts))
+    return "\n".join(lines)
+
+
+def _setting_text(setting: object) -> str:
+    if setting is None:
+        return ""
+    if not isinstance(setting, Setting):
+        return "by noise and rate"
+    text = f"`{syntax.short(setting.loss)}`"
+    return text + (f", L1 {setting.l1:g}" if setting.l1 else "")
+
+
 def between(text: str, mark: str, content: str) -> str:
     marked = f"<!-- {mark} -->\n{content}\n<!-- /{mark} -->"
     found = f"<!-- {mark} -->.*<!-- /{mark} -->"
@@ -171,11 +245,18 @@ def documents() -> dict[Path, str]:
     text = between(text, "steps", steps_table())
     theory = ROOT / "docs" / "theory.md"
     bounds = between(theory.read_text(), "bounds", bounds_table())
-    measured = ROOT / "docs" / "reproduction.md"
+    training = ROOT / "docs" / "training.md"
+    settings = between(training.read_text(), "protocols", protocols_table())
+    settings = between(settings, "noises", noises_table())
+    settings = between(settings, "methods", methods_table())
     return {
-        readme: text, ROOT / "docs" / "losses.md": page(), theory: bounds,
-        measured: reproduction.page(),
-    }  # fmt: skip
+        ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
+        readme: text,
+        ROOT / "docs" / "losses.md": page(),
+        theory: bounds,
+        training: settings,
+        ROOT / "docs" / "reproduction.md": reproduction.page(),
+    }
 
 
 def main() -> None:

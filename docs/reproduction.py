@@ -12,17 +12,24 @@ from cells import (
     labels,
     ours,
     paper,
+    protocol_text,
     rate,
     results_of_the_repository,
     signed,
     table,
-    way,
 )
 from reasons import reasons
 
 from noiseproof import report
-from noiseproof.report import figures
-from noiseproof.report._names import CLEAN, dataset_name, is_apl, noise_name
+from noiseproof.catalogue import (
+    CLEAN,
+    dataset_title,
+    is_active_passive,
+    labels_title,
+    noise_group,
+    noise_title,
+)
+from noiseproof.report import Condition
 
 README_DATASET = "cifar10"
 VERDICTS = ("agrees", "above", "below", "not run")
@@ -33,20 +40,21 @@ _PLAIN = ("CE", "FL", "GCE", "SCE")
 def every_cell(results: Results) -> list[str]:
     """Each cell: the paper's, later papers' and ours."""
     lines = []
-    for dataset, group in groupby(results.compared, key=lambda c: c.where[0]):
-        for noise, cells in groupby(group, key=lambda c: c.where[1]):
-            title = f"{labels(noise)} {'labels' if noise == CLEAN else 'noise'}"
-            lines += [f"### {dataset_name(dataset)}, {title}", ""]
+    for dataset, group in groupby(results.compared, key=lambda c: c.condition.dataset):
+        for noise, cells in groupby(group, key=lambda c: c.condition.noise):
+            human = noise_group(noise) == "human"
+            title = noise_title(noise) if human else labels_title(noise)
+            lines += [f"### {dataset_title(dataset)}, {title}", ""]
             shown = list(cells)
             lines += table(
                 ("loss", "settings", "rate", "paper", "run again by later papers", "ours", "seeds",
                  "difference", "in deviations", ""),
                 ((
-                    c.method, way(c), rate(c), paper(c),
+                    c.method, protocol_text(c), rate(c), paper(c),
                     "; ".join(f"{p.mean:.2f} ({p.source})" for p in c.later), ours(c),
                     "" if c.ours is None else ", ".join(map(str, c.ours.cell.seeds)),
                     signed(c.difference),
-                    "" if c.deviations is None else f"{c.deviations:+.1f}",
+                    "" if c.z_score is None else f"{c.z_score:+.1f}",
                     c.verdict if c.verdict != "not published" else "",
                 ) for c in shown),
                 left=2,
@@ -55,42 +63,47 @@ def every_cell(results: Results) -> list[str]:
 
 
 def summary(results: Results) -> list[str]:
-    """How many cells of the paper's tables agree, by data set, noise and kind of loss."""
+    """How many cells of the paper's tables agree, by data set, noise and family of losses."""
     rows = []
-    usual = [c for c in results.compared if c.paper is not None and way(c) in ("", "paper")]
+    usual = [
+        c for c in results.compared if c.paper is not None and protocol_text(c) in ("", "paper")
+    ]
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for c in usual:
-        kind = "active-passive" if is_apl(c.method) else "others"
-        key = (c.where[0], c.where[1], kind)
+        family = "active-passive" if is_active_passive(c.method) else "others"
+        key = (c.condition.dataset, c.condition.noise, family)
         groups.setdefault(key, Counter())[c.verdict] += 1
-    for (dataset, noise, kind), counts in groups.items():
+    for (dataset, noise, family), counts in groups.items():
         numbers = (str(counts[v]) for v in VERDICTS)
-        rows.append((dataset_name(dataset), labels(noise), kind, *numbers))
+        rows.append((dataset_title(dataset), labels(noise), family, *numbers))
     return table(("data set", "labels", "losses", *VERDICTS), rows, left=3)
 
 
 def best_losses(results: Results) -> list[str]:
     """Whether the active-passive losses are ahead, as the paper says."""
-    settings, won = 0, 0
-    ahead, duels = 0, 0
-    for _, group in groupby(
-        sorted((c for c in results.compared if way(c) in ("", "paper") and c.where[1] != CLEAN),
-               key=lambda c: c.where), key=lambda c: c.where):  # fmt: skip
+    conditions, won = 0, 0
+    ahead, pairs = 0, 0
+    noisy = [
+        c for c in results.compared
+        if protocol_text(c) in ("", "paper") and c.condition.noise != CLEAN
+    ]  # fmt: skip
+    noisy.sort(key=lambda c: c.condition)
+    for _, group in groupby(noisy, key=lambda c: c.condition):
         cells = [c for c in group if c.ours is not None and c.paper is not None]
         if len(cells) < 4:
             continue
-        settings += 1
+        conditions += 1
         first = max(cells, key=lambda c: c.ours.cell.mean if c.ours else 0)
-        won += is_apl(first.method)
+        won += is_active_passive(first.method)
         for active in (c for c in cells if c.method in _ROBUST):
             for plain in (c for c in cells if c.method in _PLAIN):
                 assert active.ours is not None
                 assert plain.ours is not None
-                duels += 1
+                pairs += 1
                 ahead += active.ours.cell.mean > plain.ours.cell.mean
     return [
         "- **The order of the losses.** Among the paper's losses the best one is active-passive in "
-        f"{won} of the {settings} noisy settings. Of the {duels} comparisons of one of the four "
+        f"{won} of the {conditions} noisy settings. Of the {pairs} comparisons of one of the four "
         "with CE, FL, GCE or SCE under the same noise, the active-passive loss is ahead in "
         f"{ahead}.",
     ]
@@ -100,23 +113,24 @@ def spread(results: Results, dataset: str, methods: tuple[str, ...]) -> tuple[fl
     """The greatest distance from the paper among noisy cells of these losses, and where it is."""
     cells = [
         c for c in results.compared
-        if c.where[0] == dataset and c.method in methods and way(c) == "paper"
-        and c.where[1] != CLEAN and c.difference is not None
+        if c.condition.dataset == dataset and c.method in methods and protocol_text(c) == "paper"
+        and c.condition.noise != CLEAN and c.difference is not None
     ]  # fmt: skip
     if not cells:
         return None
     worst = max(cells, key=lambda c: abs(c.difference or 0))
-    return worst.difference or 0.0, f"{worst.method} at {noise_name(*worst.where[1:])}"
+    noise = noise_title(worst.condition.noise, worst.condition.rate)
+    return worst.difference or 0.0, f"{worst.method} at {noise}"
 
 
 def distances(results: Results) -> list[str]:
     lines = []
-    for dataset in dict.fromkeys(c.where[0] for c in results.compared):
+    for dataset in dict.fromkeys(c.condition.dataset for c in results.compared):
         robust, plain = (spread(results, dataset, m) for m in (_ROBUST, _PLAIN))
         if robust is None or plain is None:
             continue
         lines.append(
-            f"- **{dataset_name(dataset)}.** The four active-passive losses are at most "
+            f"- **{dataset_title(dataset)}.** The four active-passive losses are at most "
             f"{abs(robust[0]):.1f} points from the paper ({robust[1]}, {robust[0]:+.1f}), CE, FL, "
             f"GCE and SCE at most {abs(plain[0]):.1f} ({plain[1]}, {plain[0]:+.1f})."
         )
@@ -173,11 +187,11 @@ def readme_table() -> str:
     """One data set under symmetric noise: ours, and the paper's in brackets."""
     results = results_of_the_repository()
     rates = (0.2, 0.4, 0.6, 0.8)
-    wheres = [(README_DATASET, CLEAN, 0.0)]
-    wheres += [(README_DATASET, "symmetric", r) for r in rates]
+    conditions = [Condition(README_DATASET, CLEAN, 0.0)]
+    conditions += [Condition(README_DATASET, "symmetric", r) for r in rates]
     rows = []
     for method in (*_PLAIN, *_ROBUST):
-        cells = [results.find(*where, method) for where in wheres]
+        cells = [results.find(condition, method) for condition in conditions]
         shown = [
             "" if c is None or c.ours is None or c.paper is None
             else f"{c.ours.cell.mean:.2f} ({c.paper.mean:.2f})"
@@ -190,9 +204,9 @@ def readme_table() -> str:
 
 def picture() -> str:
     """Accuracy as the noise grows, of every data set with enough rates."""
-    found = results_of_the_repository().study
-    figure = next(f for f in figures(found) if f.name == "overview")
-    return report.picture(figure, found.styles, "svg").decode().rstrip() + origin()
+    found = results_of_the_repository().report
+    figure = next(f for f in found.overview if f.name == "overview")
+    return report.picture(figure, found.study.styles, "svg").decode().rstrip() + origin()
 
 
 def origin() -> str:

@@ -27,11 +27,11 @@ def device(request: pytest.FixtureRequest) -> torch.device:
     return torch.device(request.config.getoption("--device"))
 
 
-@pytest.fixture(params=["plain", "own"])
+@pytest.fixture(params=["plain", "custom"])
 def backward(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to the gradient at any size: plain autograd, and the backward pass of our own."""
-    size = 0 if request.param == "own" else 1 << 60
-    monkeypatch.setattr(_prediction, "SMALLEST", size)
+    """Both ways to the gradient at any size: plain autograd, and the custom backward pass."""
+    size = 0 if request.param == "custom" else 1 << 60
+    monkeypatch.setattr(_prediction, "MIN_SIZE_CUSTOM_BACKWARD", size)
     return str(request.param)
 
 

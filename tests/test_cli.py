@@ -139,7 +139,7 @@ def test_train_says_what_it_does_and_where_the_results_lie(trained):
     out, _, (code, said, _) = trained
     assert code == 0
     (folder,) = out.iterdir()
-    assert said.startswith(f"digits, symmetric 0.4, nce+rce, seed 0, to {folder}")
+    assert said.startswith(f"digits, symmetric 0.4, nce+rce, seed 0\nresults go to {folder}")
     assert "epoch 2/2: loss " in said
     assert "images/s" in said
     assert "% after 2 epochs" in said
@@ -208,7 +208,7 @@ def bundle(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "runs.jsonl"
     history = [{"epoch": 1.0, "test_accuracy": 0.5, "train_loss": 1.0}]
     runs = [Run(loss=loss, epochs=1) for loss in ("ce", "nce+rce")]
-    write_bundle(path, [Record(run.settings(), history, {}) for run in runs])
+    write_bundle(path, [Record(run.resolve(), history, {}) for run in runs])
     return path
 
 
@@ -245,8 +245,9 @@ def test_a_format_that_contradicts_the_file_is_one_line(run, bundle, tmp_path, a
 
 
 def test_runs_of_a_bench_that_fail_alike_share_a_line(run, tmp_path, monkeypatch):
-    def fail(bench, *_, **__):
-        early = Record(bench.runs[2].settings(), [], {}, "the loss became nan")
+    def fail(plan, *_, **__):
+        bench = plan.bench
+        early = Record(bench.runs[2].resolve(), [], {}, "the loss became nan")
         return benches.Outcome(bench, [early], [(r, "no device") for r in bench.runs[:2]], [], 1.0)
 
     monkeypatch.setattr(benches, "run", fail)
@@ -263,7 +264,8 @@ def test_runs_of_a_bench_that_fail_alike_share_a_line(run, tmp_path, monkeypatch
 
 
 def test_one_run_of_a_bench(run, tmp_path, monkeypatch):
-    def fail(bench, *_, **__):
+    def fail(plan, *_, **__):
+        bench = plan.bench
         return benches.Outcome(bench, [], [(bench.runs[0], "no device")], [], 1.0)
 
     monkeypatch.setattr(benches, "run", fail)

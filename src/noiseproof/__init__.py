@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from . import results as results
     from . import theory as theory
     from . import train as train
+    from ._errors import MissingExtraError, UsageError
     from .losses import (
         AsymmetricExponential,
         AsymmetricGeneralizedCrossEntropy,
@@ -76,6 +77,7 @@ __all__ = [
     "LabelDistributionallyRobust",
     "Loss",
     "MeanAbsoluteError",
+    "MissingExtraError",
     "NormalizedCrossEntropy",
     "NormalizedFocalLoss",
     "NormalizedGeneralizedCrossEntropy",
@@ -89,6 +91,7 @@ __all__ = [
     "TaylorCrossEntropy",
     "TruncatedGeneralizedCrossEntropy",
     "Unhinged",
+    "UsageError",
     "backward_correction",
     "bench",
     "bootstrap",
@@ -117,12 +120,15 @@ _ROOMS = (
     "train",
 )  # fmt: skip
 
+_ERRORS = ("MissingExtraError", "UsageError")
+
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
     if name in __all__:
-        value = getattr(importlib.import_module(".losses", __name__), name)
+        home = "._errors" if name in _ERRORS else ".losses"
+        value = getattr(importlib.import_module(home, __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

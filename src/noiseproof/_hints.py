@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+from ._errors import UsageError
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -14,3 +17,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def match_name(name: str, known: Iterable[str], what: str) -> str:
+    """The known name that was meant, whatever its case, blanks, hyphens and underscores.
+
+    >>> match_name("CIFAR-10", ["mnist", "cifar10"], "data set")
+    'cifar10'
+    """
+    bare = {_bare(one): one for one in known}
+    found = bare.get(_bare(name))
+    if found is None:
+        names = ", ".join(bare.values())
+        hint = nearest(str(name).lower(), bare.values())
+        raise UsageError(f"unknown {what} {name!r}{hint}; the known ones are {names}")
+    return found
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[-_ ]", "", str(name).lower())

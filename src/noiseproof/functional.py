@@ -1,7 +1,7 @@
-"""The losses as functions, in the manner of ``torch.nn.functional``.
+"""The losses as functions, as in ``torch.nn.functional``.
 
-Each takes ``(logits, target, sample_weight=None)`` and, by keyword, what the class of that name
-takes: ``normalized_focal_loss(logits, target, gamma=2, reduction="none")``.
+Each takes ``(logits, target, sample_weight=None)`` and, by keyword, the arguments of the class of
+that name: ``normalized_focal_loss(logits, target, gamma=2, reduction="none")``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LossFunction(Protocol[P]):
 
 
 def _function_of(loss: Callable[P, losses.Loss]) -> LossFunction[P]:
-    """The function of a declared class: the same expression and conventions without a module."""
+    """The function of a declared class: the same computation without a module."""
     declared: Any = loss
 
     def function(
@@ -62,12 +62,12 @@ def _function_of(loss: Callable[P, losses.Loss]) -> LossFunction[P]:
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in declared.__name__).lstrip("_")
     function.__name__ = function.__qualname__ = snake
     function.__doc__ = (
-        f"The function of :class:`noiseproof.{declared.__name__}`.\n\n{_maths(declared)}"
+        f"The function of :class:`noiseproof.{declared.__name__}`.\n\n{_description(declared)}"
     )
     return cast(LossFunction[P], function)
 
 
-def _maths(declared: Any) -> str:
+def _description(declared: Any) -> str:
     return inspect.cleandoc(declared.__doc__ or "").split("\n\n>>>")[0]
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ._errors import UsageError
 from .losses import Kind, Loss, parse, terms
-from .losses._forms import probes
-from .losses._mapped import Transition
+from .losses._forms import probe_logits
+from .losses._mapped import TransitionMatrix
 
 SCALES = (1e2, 1e4, 1e6, 1e8)
 """How far apart logits are drawn to find out where a loss goes to."""
@@ -127,7 +128,7 @@ def check(loss: Loss | str, num_classes: int) -> Check:
     and from the best of them by gradient steps: random predictions miss them.
     """
     if num_classes < 2:
-        raise ValueError(f"num_classes must be at least 2; it was {num_classes}")
+        raise UsageError(f"num_classes must be at least 2; it was {num_classes}")
     if isinstance(loss, str):
         loss = parse(loss)
     parts = terms(loss)
@@ -150,8 +151,8 @@ def noisy_risk(loss: Loss, logits: Tensor, labels: Tensor, T: Tensor) -> Tensor:
 
     ``T[i, j]`` is the probability that true class i is given as j.
     """
-    transition = Transition(T)
-    expected = transition.times(loss.per_class(logits), transition.T.T)
+    transition = TransitionMatrix(T)
+    expected = transition.apply_over_classes(loss.per_class(logits), transition.T.T)
     return expected.gather(1, labels.long().unsqueeze(1)).mean()
 
 
@@ -223,7 +224,7 @@ def _about_asymmetry(ratio: float) -> str:
 
 def _extent(function: Callable[[Tensor], Tensor], num_classes: int) -> Range:
     """The range of a function that gives numbers for each row of logits."""
-    near = function(probes(num_classes).double()).detach()
+    near = function(probe_logits(num_classes).double()).detach()
     lows, highs = [], []
     for scale in SCALES:
         values = function(_corners(num_classes, scale)).detach()
@@ -268,7 +269,7 @@ def _climb(function: Callable[[Tensor], Tensor], num_classes: int, sign: int) ->
 
 
 def _worst(loss: Loss, num_classes: int) -> tuple[float, ...]:
-    logits = torch.cat([probes(num_classes).double(), _corners(num_classes, 1e2)])
+    logits = torch.cat([probe_logits(num_classes).double(), _corners(num_classes, 1e2)])
     sums = loss.per_class(logits).sum(1).detach()
     furthest = (sums - sums.median()).abs().argmax()
     return tuple(logits[furthest].softmax(0).sort(descending=True).values.tolist())

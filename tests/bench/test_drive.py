@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from noiseproof.bench import Bench, _run
-from noiseproof.bench._local import Died
+from noiseproof.bench._local import WorkerDied
 from noiseproof.bench._plan import packs, plan
-from noiseproof.bench._work import Said
-from noiseproof.train import Run
+from noiseproof.bench._work import RunEvent
+from noiseproof.runs import Run
 
-RUNS = [Run(loss=loss, device="cpu") for loss in ("ce", "mae", "nce")]
-BENCH = Bench("three", "Three", "", tuple(RUNS))
+GIVEN = [Run(loss=loss, device="cpu") for loss in ("ce", "mae", "nce")]
+RUNS = [run.resolve() for run in GIVEN]
+BENCH = Bench("three", "Three", "", tuple(GIVEN))
 
 
 class Played:
@@ -43,14 +44,14 @@ class Played:
 
 def drive(out, script, monkeypatch):
     monkeypatch.setattr(_run, "_POLL", 0.0)
-    worker, said = Played(script), []
-    _run._drive(plan(BENCH, out), worker, out, said.append)
-    return worker.given, {s.hash: s.error for s in said if s.what == "ended"}
+    worker, events = Played(script), []
+    _run._drive(plan(BENCH, out), worker, out, events.append)
+    return worker.given, {e.hash: e.error for e in events if e.what == "ended"}
 
 
 def test_a_worker_that_died_is_tried_again(tmp_path, monkeypatch):
     def script(pack, turn):
-        return [Died(pack, "killed")] if turn == 2 else [Said("ended", pack[0].hash)]
+        return [WorkerDied(pack, "killed")] if turn == 2 else [RunEvent("ended", pack[0].hash)]
 
     given, ended = drive(tmp_path, script, monkeypatch)
     assert given == [["ce"], ["mae"], ["mae"], ["nce"]]
@@ -60,7 +61,9 @@ def test_a_worker_that_died_is_tried_again(tmp_path, monkeypatch):
 def test_a_run_that_kills_every_worker_is_given_up(tmp_path, monkeypatch):
     def script(pack, turn):
         deadly = pack[0].loss == "mae"
-        return [Died(pack, "its worker died")] if deadly else [Said("ended", pack[0].hash)]
+        return (
+            [WorkerDied(pack, "its worker died")] if deadly else [RunEvent("ended", pack[0].hash)]
+        )
 
     given, ended = drive(tmp_path, script, monkeypatch)
     assert given == [["ce"], ["mae"], ["mae"], ["mae"], ["nce"]]
@@ -71,8 +74,8 @@ def test_a_run_that_kills_every_worker_is_given_up(tmp_path, monkeypatch):
 def test_a_run_that_gets_on_is_not_given_up(tmp_path, monkeypatch):
     def script(pack, turn):
         if turn < 9:
-            return [Said("epoch", pack[0].hash, turn, 9), Died(pack, "killed")]
-        return [Said("ended", pack[0].hash)]
+            return [RunEvent("epoch", pack[0].hash, turn, 9), WorkerDied(pack, "killed")]
+        return [RunEvent("ended", pack[0].hash)]
 
     given, ended = drive(tmp_path, script, monkeypatch)
     assert given == [["ce"]] * 9 + [["mae"], ["nce"]]
@@ -82,12 +85,12 @@ def test_a_run_that_gets_on_is_not_given_up(tmp_path, monkeypatch):
 def test_what_another_process_has_is_waited_for(tmp_path, monkeypatch):
     def script(pack, turn):
         if pack[0].loss == "ce" and turn == 1:
-            return [Said("busy", pack[0].hash)]
+            return [RunEvent("busy", pack[0].hash)]
         if pack[0].loss == "mae" and turn < 5:
             (tmp_path / RUNS[0].hash).mkdir(exist_ok=True)
             (tmp_path / RUNS[0].hash / "result.json").touch()  # the other one has ended it
-            return [Said("busy", pack[0].hash)]
-        return [Said("ended", pack[0].hash)]
+            return [RunEvent("busy", pack[0].hash)]
+        return [RunEvent("ended", pack[0].hash)]
 
     given, ended = drive(tmp_path, script, monkeypatch)
     assert given.count(["ce"]) == 1
@@ -96,7 +99,8 @@ def test_what_another_process_has_is_waited_for(tmp_path, monkeypatch):
 
 
 def test_a_gpu_is_given_packs_of_one_kind():
-    runs = [Run(dataset=d, seed=s) for s in range(5) for d in ("mnist", "cifar10", "cifar100")]
+    datasets = ("mnist", "cifar10", "cifar100")
+    runs = [Run(dataset=d, seed=s).resolve() for s in range(5) for d in datasets]
     found = packs(runs, on_gpu=True)
     assert [{r.dataset for r in pack} for pack in found] == [
         {"mnist"}, {"cifar10"}, {"cifar100"}, {"cifar100"}

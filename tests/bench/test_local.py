@@ -10,7 +10,7 @@ import pytest
 
 from noiseproof import bench
 from noiseproof.bench import _local
-from noiseproof.bench._local import Local
+from noiseproof.bench._local import LocalExecutor
 
 from .processes import (
     alive,
@@ -59,7 +59,7 @@ def test_a_worker_that_dies_is_replaced(whole):
     assert outcome.problems == []
     assert len(outcome.records) == len(LOSSES)
     ended = [event.hash for event in said if event.what == "ended"]
-    assert sorted(ended) == sorted(run.hash for run in outcome.bench.runs)
+    assert sorted(ended) == sorted(run.resolve().hash for run in outcome.bench.runs)
     first = [e.epoch for e in said if e.what == "epoch" and e.hash == ended[0]]
     assert first[-1] == EPOCHS
     assert len(first) <= EPOCHS + 2  # it went on from its last epoch, or nearly
@@ -118,13 +118,13 @@ def test_ctrl_c_stops_cleanly(tmp_path):
 
 def test_a_gpu_is_given_many_runs_at_once(grid, tmp_path, monkeypatch):
     """Played on a core: the worker is told that it has a GPU, and the runs ask for the CPU."""
-    ready = Local._ready
+    ready = LocalExecutor._ready
     monkeypatch.setattr(_local, "gpus", lambda: ("a GPU",))
-    monkeypatch.setattr(Local, "_ready", lambda self, worker: ready(self, worker) + 1)
+    monkeypatch.setattr(LocalExecutor, "_ready", lambda self, worker: ready(self, worker) + 1)
     given = []
-    start_pack = Local.start
+    start_pack = LocalExecutor.start
     monkeypatch.setattr(
-        Local, "start", lambda self, pack: (given.append(len(pack)), start_pack(self, pack))
+        LocalExecutor, "start", lambda self, pack: (given.append(len(pack)), start_pack(self, pack))
     )
     found = bench.read_bench(grid).narrow(epochs=1)
     outcome = bench.run(found, tmp_path)

@@ -32,7 +32,7 @@ def _no_gpu(monkeypatch):
 def test_what_is_done_is_found_in_folders_and_in_bundles(half, tmp_path):
     assert len(bench.plan(SMALL, tmp_path / "nowhere").waiting) == 4
     found = bench.plan(SMALL, half)
-    assert [r.hash for r in found.done] == [r.hash for r in SMALL.runs[:2]]
+    assert [r.hash for r in found.done] == [r.resolve().hash for r in SMALL.runs[:2]]
     assert found.waiting == list(SMALL.runs[2:])
     assert found.begun == []
     results.write_bundle(tmp_path / "two.jsonl", found.done)
@@ -40,7 +40,7 @@ def test_what_is_done_is_found_in_folders_and_in_bundles(half, tmp_path):
 
 
 def test_a_damaged_folder_is_reported_and_left_alone(half, tmp_path):
-    folder = tmp_path / SMALL.runs[0].hash
+    folder = tmp_path / SMALL.runs[0].resolve().hash
     folder.mkdir()
     (folder / "result.json").write_text("{")
     found = bench.plan(SMALL, tmp_path)
@@ -57,7 +57,8 @@ def test_a_file_is_no_folder_of_results(tmp_path):
 
 def test_a_folder_under_another_s_name_is_reported(half, tmp_path):
     done = bench.plan(SMALL, half).done[0]
-    other = next(run.hash for run in SMALL.runs if run.hash != done.hash)
+    hashes = [run.resolve().hash for run in SMALL.runs]
+    other = next(name for name in hashes if name != done.hash)
     shutil.copytree(half / done.hash, tmp_path / other)
     found = bench.plan(SMALL, tmp_path)
     assert found.problems == [f"{tmp_path / other} holds another run, {done.hash}"]
@@ -140,36 +141,37 @@ def test_mistakes_are_one_line(arguments, line, monkeypatch, capsys, tmp_path):
 
 
 def test_a_run_has_one_name_wherever_it_is_asked_for():
-    assert SMALL.runs[0].hash in {
-        r.hash for r in bench.grid(
+    assert SMALL.runs[0].resolve().hash in {
+        r.resolve().hash for r in bench.grid(
             dataset="digits", noise="symmetric", rate=0.6, loss=["ce", "nce"], seed=[0, 1],
             epochs=2, batch_size=128, lr=0.04,
         )
     }  # fmt: skip
-    assert Run().hash == bench.grid()[0].hash
+    assert Run().resolve() == bench.grid()[0].resolve()
 
 
 def test_a_log_is_told_of_long_silences(tmp_path, monkeypatch, capsys):
     from contextlib import ExitStack
 
-    from noiseproof.bench import Said
+    from noiseproof.bench import RunEvent
     from noiseproof.cli import _bench
 
     clock = [100.0]
     monkeypatch.setattr(_bench.time, "monotonic", lambda: clock[0])
-    runs = [Run(loss=loss, epochs=10) for loss in ("ce", "mae")]
-    found = bench.plan(bench.Bench("two", "Two", "", runs), tmp_path)
+    given = [Run(loss=loss, epochs=10) for loss in ("ce", "mae")]
+    runs = [run.resolve() for run in given]
+    found = bench.plan(bench.Bench("two", "Two", "", tuple(given)), tmp_path)
     with ExitStack() as stack:
         tell = _bench._progress(found, stack)
         for epoch in range(1, 6):
             clock[0] += 30
-            tell(Said("epoch", runs[0].hash, epoch, 10, 0.5))
+            tell(RunEvent("epoch", runs[0].hash, epoch, 10, 0.5))
         clock[0] += 30
-        tell(Said("ended", runs[0].hash, accuracy=0.9))
+        tell(RunEvent("ended", runs[0].hash, accuracy=0.9))
         clock[0] += 30  # not long after something was said
-        tell(Said("epoch", runs[1].hash, 1, 10, 0.5))
+        tell(RunEvent("epoch", runs[1].hash, 1, 10, 0.5))
     assert capsys.readouterr().out.splitlines() == [
         "epoch 2 of 20, about 9 min left",
         "epoch 4 of 20, about 8 min left",
-        "1/2  digits, symmetric 0.4, ce, seed 0: test accuracy 90.00%",
+        "1/2  digits, symmetric 0.4, CE, seed 0: test accuracy 90.00%",
     ]

@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from noiseproof.bench import read_bench
-from noiseproof.bench._work import Place, work
+from noiseproof.bench._work import WorkerConfig, work
 
 from .processes import (
     descendants,
@@ -163,7 +164,8 @@ def check(cluster: Cluster, tmp_path: Path, losses: list[str], epochs: int, kill
     assert text.count(": test accuracy") == len(losses), text
     assert sorted(p.name for p in out.iterdir() if p.name.startswith(".")) == [".locks"]
 
-    work(read_bench(grid).runs, Place(peace), lambda said: None)
+    runs = [run.resolve() for run in read_bench(grid).runs]
+    work(runs, WorkerConfig(peace), lambda event: None)
     assert same(sorted(histories(out).items()), sorted(histories(peace).items()))
 
 
@@ -183,7 +185,7 @@ def test_no_ray_and_no_cluster_are_one_clear_line_each(monkeypatch):
     with pytest.raises(OSError, match=r"no Ray cluster answers at 127\.0\.0\.9:1: "):
         _ray._connect("127.0.0.9:1", None)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r'Ray is not installed: pip install "noiseproof\[ray\]"'):
+    with pytest.raises(ImportError, match=r'needs ray: pip install "noiseproof\[ray\]"'):
         _ray._connect("127.0.0.9:1", None)
 
 
@@ -191,9 +193,9 @@ def test_nodes_without_the_folder_send_back_what_they_kept(tmp_path):
     from noiseproof.bench._ray import _keep, _task
     from noiseproof.train import Run
 
-    run = Run(epochs=1, device="cpu")
-    said, files = _task([run], Place(tmp_path / "there", device="cpu"), ".shared-none")
-    assert [s.what for s in said] == ["ended"]
+    run = Run(epochs=1, device="cpu").resolve()
+    events, files = _task([run], WorkerConfig(tmp_path / "there", device="cpu"), ".shared-none")
+    assert [e.what for e in events] == ["ended"]
     assert not (tmp_path / "there" / run.hash).exists()
     _keep(tmp_path / "here" / run.hash, files[run.hash])
     assert histories(tmp_path / "here").keys() == {run.hash}
@@ -205,14 +207,15 @@ def test_what_another_process_is_at_stays_on_its_node(tmp_path):
     from noiseproof.bench._ray import _task
     from noiseproof.train import Run
 
-    runs = [Run(epochs=1, loss=loss, device="cpu") for loss in ("ce", "nosuch")]
+    run = Run(epochs=1, loss="ce", device="cpu").resolve()
+    runs = [run, replace(run, loss="nosuch")]
     for run in runs:
         (tmp_path / run.hash).mkdir()
         (tmp_path / run.hash / "checkpoint.pt").touch()
     (tmp_path / ".locks").mkdir()
     with FileLock(tmp_path / ".locks" / runs[0].hash):
-        said, files = _task(runs, Place(tmp_path, device="cpu"), ".shared-none")
-    assert [s.what for s in said] == ["busy", "ended"]
+        events, files = _task(runs, WorkerConfig(tmp_path, device="cpu"), ".shared-none")
+    assert [e.what for e in events] == ["busy", "ended"]
     assert files.keys() == {runs[1].hash}
     assert "error.json" in files[runs[1].hash]
     assert all((tmp_path / run.hash / "checkpoint.pt").exists() for run in runs)

@@ -16,12 +16,12 @@ loss = ["ce", "10*nce + 0.1*rce(A=-4)"]
 seed = [0, 1]
 epochs = 2
 
-[[also]]
+[[include]]
 loss = "mae"
 rate = 0.8
 lr = 0.1
 
-[[without]]
+[[exclude]]
 loss = "ce"
 rate = [0.2]
 """
@@ -47,11 +47,11 @@ def test_a_grid_of_ones_own(tmp_path):
         ("loss = ['ce', 3]", "loss must be a text; it was 3"),
         ("epochs = 'two'", "epochs must be a number; it was 'two'"),
         ("flip = 'no'", "flip is true or false; it was 'no'"),
-        ("loss = 'ce'\n[[without]]\nloss = 'nce'", "no run has what .* leaves out, loss = 'nce'"),
-        ("[[also]]\nseeds = 1", "unknown setting 'seeds' .did you mean 'seed'"),
+        ("loss = 'ce'\n[[exclude]]\nloss = 'nce'", "no run has what .* leaves out, loss = 'nce'"),
+        ("[[include]]\nseeds = 1", "unknown setting 'seeds' .did you mean 'seed'"),
         ("rate = 2", "rate goes from 0 to 1; it was 2"),
-        ("also = 1", r"also is a list of tables; write \[\[also\]\]"),
-        ("[[without]]\nseed = 0", r"\[\[without\]\] leaves no run"),
+        ("include = 1", r"include is a list of tables; write \[\[include\]\]"),
+        ("[[exclude]]\nseed = 0", r"\[\[exclude\]\] leaves no run"),
     ],
 )
 def test_a_mistake_is_one_clear_line(tmp_path, text, line):

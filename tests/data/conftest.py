@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from noiseproof.data import _sources
+from noiseproof import catalogue
 
 from . import writers
 
@@ -55,7 +55,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
     def patch(name: str, **published: Any) -> Any:
         source = writers.source_of(name, **published)
-        table: Any = _sources.HUMAN_FILES if name in _sources.HUMAN_FILES else _sources.IMAGES
+        table: Any = catalogue.HUMAN_FILES if name in catalogue.HUMAN_FILES else catalogue.DATASETS
         monkeypatch.setitem(table, name, source)
         return source
 
@@ -68,10 +68,11 @@ def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NOISEPROOF_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for table in (_sources.IMAGES, _sources.HUMAN_FILES):
+    for table in (catalogue.DATASETS, catalogue.HUMAN_FILES):
         for name, source in table.items():
-            files = replace(source.files, mirrors=("http://127.0.0.1:9/",))
-            monkeypatch.setitem(table, name, replace(source, files=files))
+            if source.files is not None:
+                files = replace(source.files, mirrors=("http://127.0.0.1:9/",))
+                monkeypatch.setitem(table, name, replace(source, files=files))
 
 
 class Server:

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from noiseproof import data
-from noiseproof.data import _places, _sources
+from noiseproof import catalogue, data
+from noiseproof.data import _places
 
 from . import writers
 
 IMAGE_LAYOUTS = [k for k, (name, _, _) in writers.LAYOUTS.items() if name in writers.SIZES]
 HUMAN_LAYOUTS = [k for k in writers.LAYOUTS if k not in IMAGE_LAYOUTS]
+
+IMAGES = {name: entry for name, entry in catalogue.DATASETS.items() if entry.files is not None}
+HUMAN = {
+    name: (entry.file, entry.column)
+    for name, entry in catalogue.NOISES.items()
+    if entry.group == "human"
+}
 
 
 @pytest.mark.parametrize("layout", IMAGE_LAYOUTS)
@@ -40,14 +47,14 @@ def test_layout_is_read(layout, tmp_path, small):
 def test_human_labels_are_read(layout, tmp_path, small):
     name = writers.write(layout, tmp_path)
     small(name)
-    for human, (file, column, _) in _sources.HUMAN.items():
+    for human, (file, column) in HUMAN.items():
         if file == name:
             found = data.human(human, root=tmp_path, download=False)
             np.testing.assert_array_equal(found.labels.numpy(), writers.columns(name)[column])
             clean = writers.columns(name)["clean_label"]
             np.testing.assert_array_equal(found.clean.numpy(), clean)
             assert found.labels.dtype == torch.int64
-            assert found.num_classes == _sources.HUMAN_FILES[name].num_classes
+            assert found.num_classes == catalogue.HUMAN_FILES[name].num_classes
             assert found.rate == pytest.approx(np.mean(writers.columns(name)[column] != clean))
 
 
@@ -79,9 +86,9 @@ def test_unknown_names_are_named():
 
 
 def test_names_and_sizes():
-    assert list(data.names()) == ["digits", *_sources.IMAGES]
+    assert list(data.names()) == ["digits", *IMAGES]
     assert data.names()["digits"] == "1,437 + 360 images 1x8x8, 10 classes"
-    assert set(data.human_names()) == set(_sources.HUMAN)
+    assert set(data.human_names()) == set(HUMAN)
 
 
 def test_the_root_comes_from_the_variable_or_the_cache(tmp_path, small, monkeypatch):
@@ -133,13 +140,13 @@ def test_an_incomplete_folder_counts_as_missing(tmp_path, small):
 
 
 def test_every_source_is_complete():
-    for table in (_sources.IMAGES, _sources.HUMAN_FILES):
+    for table in (IMAGES, catalogue.HUMAN_FILES):
         for source in table.values():
             published = source.files
             assert all(len(digest) == 64 for digest in published.digests.values())
             assert all(c.startswith(("md5:", "sha256:")) for c in published.downloads.values())
             assert published.folders[-1] == ""
-    for name, source in _sources.IMAGES.items():
+    for name, source in IMAGES.items():
         assert source.files.name == name
         assert len(source.mean) == len(source.std) == source.shape[0]
         assert len(set(source.classes)) == len(source.classes)

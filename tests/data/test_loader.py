@@ -1,4 +1,4 @@
-"""Batches on the device: each sample once, repeatable, normalised, moved as torchvision does."""
+"""Batches on the device: each sample once, repeatable, normalized, augmented as by torchvision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from noiseproof.data import Augment, Loader
-from noiseproof.data._augment import Draws
+from noiseproof.data._augment import AugmentParams
 
 N, C, H, W = 37, 3, 12, 10
 
@@ -32,7 +32,7 @@ def test_every_sample_once_an_epoch_with_its_label(images):
     assert torch.equal(index, torch.cat([b.labels for b in seen]))
 
 
-def test_normalised(images):
+def test_normalized(images):
     for batch in loader(images):
         raw = images[batch.index].double() / 255
         mean, std = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.3, 0.4])
@@ -56,13 +56,11 @@ def test_the_seed_and_the_epoch_decide(images):
     assert first == [b.index.tolist() for b in batches.epoch(0)]
 
 
-def test_order_does_not_depend_on_the_augmentation_nor_on_how_much_is_done_at_once(
-    images, monkeypatch
-):
+def test_order_depends_neither_on_the_augmentation_nor_on_the_chunk_size(images, monkeypatch):
     plain, moved = loader(images), loader(images, augment=Augment(crop=2))
     assert torch.equal(plain.order(5), moved.order(5))
     together = torch.cat([b.images for b in moved.epoch(1)])
-    monkeypatch.setattr("noiseproof.data._loader._PIXELS_AT_ONCE", {"cpu": 1})
+    monkeypatch.setattr("noiseproof.data._loader._CHUNK_PIXELS", {"cpu": 1})
     assert torch.equal(together, torch.cat([b.images for b in moved.epoch(1)]))
 
 
@@ -78,58 +76,60 @@ def test_global_generator_is_left_alone(images):
 
 def test_a_crop_is_a_window_of_the_padded_image(images):
     augment = Augment(crop=3)
-    draws = augment.draw(N, torch.Generator().manual_seed(0))
-    moved = augment(images, draws)
+    params = augment.sample_params(N, torch.Generator().manual_seed(0))
+    moved = augment(images, params)
     padded = torch.nn.functional.pad(images, (3, 3, 3, 3))
     for i in range(N):
-        y, x = draws.shift[i].tolist()
+        y, x = params.offset[i].tolist()
         assert torch.equal(moved[i], padded[i, :, y : y + H, x : x + W])
 
 
 def test_a_flip_mirrors(images):
     augment = Augment(flip=True)
-    draws = augment.draw(N, torch.Generator().manual_seed(0))
-    moved = augment(images, draws)
-    assert 5 < int(draws.flip.sum()) < N - 5
+    params = augment.sample_params(N, torch.Generator().manual_seed(0))
+    moved = augment(images, params)
+    assert 5 < int(params.flip.sum()) < N - 5
     for i in range(N):
-        assert torch.equal(moved[i], images[i].flip(-1) if draws.flip[i] else images[i])
+        assert torch.equal(moved[i], images[i].flip(-1) if params.flip[i] else images[i])
 
 
 def test_the_transforms_follow_each_other(images):
     """One reading of the images does what crop, then flip, then rotation do one after another."""
     augment = Augment(crop=2, flip=True, rotate=30)
-    draws = augment.draw(N, torch.Generator().manual_seed(0))
-    cropped = Augment(crop=2)(images, Draws(shift=draws.shift))
-    flipped = Augment(flip=True)(cropped, Draws(flip=draws.flip))
-    rotated = Augment(rotate=30)(flipped, Draws(angle=draws.angle))
-    assert torch.equal(augment(images, draws), rotated)
+    params = augment.sample_params(N, torch.Generator().manual_seed(0))
+    cropped = Augment(crop=2)(images, AugmentParams(offset=params.offset))
+    flipped = Augment(flip=True)(cropped, AugmentParams(flip=params.flip))
+    rotated = Augment(rotate=30)(flipped, AugmentParams(angle=params.angle))
+    assert torch.equal(augment(images, params), rotated)
 
 
 def test_what_is_drawn_is_uniform():
-    draws = Augment(crop=4, flip=True, rotate=20).draw(90_000, torch.Generator().manual_seed(0))
+    params = Augment(crop=4, flip=True, rotate=20).sample_params(
+        90_000, torch.Generator().manual_seed(0)
+    )
     for axis in (0, 1):
-        counts = torch.bincount(draws.shift[:, axis], minlength=9)
+        counts = torch.bincount(params.offset[:, axis], minlength=9)
         assert len(counts) == 9
         assert bool(((counts - 10_000).abs() < 500).all())
-    assert abs(float(draws.flip.float().mean()) - 0.5) < 0.01
-    assert -20 <= float(draws.angle.min()) < -19.9
-    assert 19.9 < float(draws.angle.max()) <= 20
-    assert abs(float(draws.angle.mean())) < 0.2
-    assert abs(float(draws.angle.var()) - 400 / 3) < 2
+    assert abs(float(params.flip.float().mean()) - 0.5) < 0.01
+    assert -20 <= float(params.angle.min()) < -19.9
+    assert 19.9 < float(params.angle.max()) <= 20
+    assert abs(float(params.angle.mean())) < 0.2
+    assert abs(float(params.angle.var()) - 400 / 3) < 2
 
 
 def test_as_torchvision_moves(vision):
     """Against torchvision's own functions, for what was drawn."""
     images = torch.randint(1, 256, (40, 3, 32, 32), dtype=torch.uint8)
     augment = Augment(crop=4, flip=True, rotate=20)
-    draws = augment.draw(40, torch.Generator().manual_seed(0))
-    moved = augment(images, draws)
+    params = augment.sample_params(40, torch.Generator().manual_seed(0))
+    moved = augment(images, params)
     wrong = 0
     for i in range(40):
-        y, x = draws.shift[i].tolist()
+        y, x = params.offset[i].tolist()
         image = vision.crop(vision.pad(images[i], [4]), y, x, 32, 32)
-        image = vision.hflip(image) if draws.flip[i] else image
-        image = vision.rotate(image, float(draws.angle[i]))
+        image = vision.hflip(image) if params.flip[i] else image
+        image = vision.rotate(image, float(params.angle[i]))
         wrong += int((image != moved[i]).any(0).sum())
     assert wrong <= 40 * 32 * 32 * 0.001  # a pixel half-way between two may go to either
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from noiseproof import data
-from noiseproof.data import _pickles, _sources
-from noiseproof.data._dataset import statistics
+from noiseproof import catalogue, data
+from noiseproof.data import _pickles
+from noiseproof.data._dataset import channel_statistics
 
 from .conftest import REAL
 
@@ -35,7 +35,7 @@ def check(found: data.Dataset) -> None:
         assert len(counts) == found.num_classes
         if found.name != "mnist":
             assert (counts == len(split) / found.num_classes).all()
-    mean, std = statistics(found.train.images)
+    mean, std = channel_statistics(found.train.images)
     assert found.mean == pytest.approx(mean, abs=6e-5)
     assert found.std == pytest.approx(std, abs=6e-5)
 
@@ -73,7 +73,7 @@ def test_cifar(name, real):
 )
 def test_class_names_are_those_of_the_archive(name, file, key, real):
     named = [c.decode() for c in _pickles.read_pickle(real(name) / file)[key]]
-    ours = _sources.IMAGES[name].classes
+    ours = catalogue.DATASETS[name].classes
     assert [c.removesuffix("_tree") for c in ours] == [c.removesuffix("_tree") for c in named]
 
 
@@ -102,11 +102,11 @@ def test_human_noise(name, rate, real):
 
 def test_the_published_files_have_the_published_checksums(real):
     root = real("mnist")
-    for name, checksum in _sources.IMAGES["mnist"].files.downloads.items():
+    for name, checksum in catalogue.DATASETS["mnist"].files.downloads.items():
         content = (root / "MNIST" / "raw" / name).read_bytes()
         assert f"md5:{hashlib.md5(content).hexdigest()}" == checksum
     root = real("cifar-n")
-    for source in _sources.HUMAN_FILES.values():
+    for source in catalogue.HUMAN_FILES.values():
         for name, checksum in source.files.downloads.items():
             content = (root / "cifar-n" / name).read_bytes()
             assert f"sha256:{hashlib.sha256(content).hexdigest()}" == checksum

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from noiseproof.data import _sources
+from noiseproof import catalogue
 
 SIZES = {"mnist": (20, 10), "fashion-mnist": (20, 10), "cifar10": (50, 10), "cifar100": (30, 10)}
 HUMAN_SIZE = 40
@@ -24,7 +24,7 @@ HUMAN_SIZE = 40
 
 def arrays(name: str) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Images [N, C, H, W] and labels of both splits, the same at every call."""
-    source = _sources.IMAGES[name]
+    source = catalogue.DATASETS[name]
     draw = np.random.RandomState(len(name))
     train, test = (
         (
@@ -37,7 +37,7 @@ def arrays(name: str) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, 
 
 
 def columns(name: str) -> dict[str, np.ndarray]:
-    source = _sources.HUMAN_FILES[name]
+    source = catalogue.HUMAN_FILES[name]
     draw = np.random.RandomState(len(name))
     return {c: draw.randint(0, source.num_classes, HUMAN_SIZE) for c in source.columns}
 
@@ -52,14 +52,14 @@ def checksum(path: Path) -> str:
 
 def source_of(name: str, **published: Any) -> Any:
     """The source as the table has it, but for the sizes and digests of the small files."""
-    if name in _sources.HUMAN_FILES:
-        table = _sources.HUMAN_FILES[name]
+    if name in catalogue.HUMAN_FILES:
+        table = catalogue.HUMAN_FILES[name]
         digests = {next(iter(table.files.digests)): digest(*columns(name).values())}
         return replace(
             table, files=replace(table.files, digests=digests, **published), size=HUMAN_SIZE
         )
     digests = {file: digest(*content) for file, content in contents(name).items()}
-    source = _sources.IMAGES[name]
+    source = catalogue.DATASETS[name]
     return replace(
         source, files=replace(source.files, digests=digests, **published), sizes=SIZES[name]
     )
@@ -143,13 +143,13 @@ def python2(content: dict[str, Any]) -> bytes:
 
 
 def write_human(name: str, folder: Path) -> None:
-    (file,) = _sources.HUMAN_FILES[name].files.digests
+    (file,) = catalogue.HUMAN_FILES[name].files.digests
     torch.save(columns(name), folder / file)
 
 
 def write_archive(name: str, folder: Path) -> Path:
     """The published archive of a CIFAR set, with a file in it that nobody asked for."""
-    source = _sources.IMAGES[name].files
+    source = catalogue.DATASETS[name].files
     (archive,) = source.downloads
     path = folder / archive
     unpacked = folder / "unpacked"

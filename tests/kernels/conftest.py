@@ -7,7 +7,7 @@ import torch
 
 
 @pytest.fixture(scope="session")
-def place() -> torch.device:
+def kernel_device() -> torch.device:
     """Where kernels run: a GPU, or Triton's interpreter on the CPU."""
     pytest.importorskip("triton")
     if not torch.cuda.is_available():

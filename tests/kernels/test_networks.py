@@ -15,15 +15,17 @@ def error(found: torch.Tensor, exact: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize(("name", "size"), [("cnn4", 8), ("cnn8", 16), ("resnet18", 8)])
-def test_fused_is_as_exact_as_plain(place, name, size, monkeypatch):
+def test_fused_is_as_exact_as_plain(kernel_device, name, size, monkeypatch):
     """No further from float64 than plain PyTorch is, and a little."""
-    if place.type == "cpu" and name != "cnn4":
+    if kernel_device.type == "cpu" and name != "cnn4":
         pytest.skip("too slow in the interpreter")
     torch.manual_seed(0)
-    plain = models.build(name, 7, 3, image_size=size).to(place, memory_format=torch.channels_last)
+    plain = models.build(name, 7, 3, image_size=size).to(
+        kernel_device, memory_format=torch.channels_last
+    )
     fused, exact = copy.deepcopy(plain), copy.deepcopy(plain).double()
-    x = torch.randn(4, 3, size, size, device=place)
-    upstream = torch.randn(4, 7, device=place)
+    x = torch.randn(4, 3, size, size, device=kernel_device)
+    upstream = torch.randn(4, 7, device=kernel_device)
     outputs = {}
     for network in (plain, exact, fused):
         monkeypatch.setattr(kernels, "available", lambda _, use=network is fused: use)
@@ -44,21 +46,21 @@ def test_fused_is_as_exact_as_plain(place, name, size, monkeypatch):
         torch.testing.assert_close(two, one, rtol=1e-4, atol=1e-5, msg=key)
 
 
-def test_images_may_bring_their_channels_of_zeros(place, monkeypatch):
+def test_images_may_have_padded_channels(kernel_device, monkeypatch):
     monkeypatch.setattr(kernels, "available", lambda _: True)
-    network = models.build("cnn4", 7, 3, image_size=6).to(place).train()
-    x = torch.randn(4, 3, 6, 6, device=place)
-    wide = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, models.padded(3) - 3))
+    network = models.build("cnn4", 7, 3, image_size=6).to(kernel_device).train()
+    x = torch.randn(4, 3, 6, 6, device=kernel_device)
+    wide = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, models.padded_channels(3) - 3))
     torch.testing.assert_close(network(x), network(wide))
 
 
-def test_a_network_as_it_is_used(place, monkeypatch):
+def test_a_network_in_eval_mode(kernel_device, monkeypatch):
     """Fused where no gradient is wanted, plain where one is."""
     torch.manual_seed(0)
-    network = models.build("cnn4", 7, 3, image_size=6).to(place).train()
-    x = torch.randn(4, 3, 6, 6, device=place)
+    network = models.build("cnn4", 7, 3, image_size=6).to(kernel_device).train()
+    x = torch.randn(4, 3, 6, 6, device=kernel_device)
     with torch.no_grad():
-        network(x)  # statistics to normalise by
+        network(x)  # statistics to normalize by
         plain = network.eval()(x)
     monkeypatch.setattr(kernels, "available", lambda _: True)
     with torch.no_grad():

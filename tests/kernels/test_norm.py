@@ -34,16 +34,16 @@ def plain(y, norm, bias, relu, residual, pool):
         ((1, 8, 2, 2), 8, True, False, True),
     ],
 )
-def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias, blocks, monkeypatch):
+def test_as_plain_pytorch(kernel_device, shape, real, relu, add, pool, bias, blocks, monkeypatch):
     """Few blocks have many tiles each, as those of large batches have."""
-    monkeypatch.setattr(_norm, "_BLOCKS", blocks)
+    monkeypatch.setattr(_norm, "_MAX_BLOCKS", blocks)
     torch.manual_seed(1)
-    y = torch.randn(shape, device=place) * 2 + 1
+    y = torch.randn(shape, device=kernel_device) * 2 + 1
     y[:, real:] = 0
     y = y.contiguous(memory_format=torch.channels_last)
-    residual = torch.randn(shape, device=place) if add else None
-    conv_bias = torch.randn(real, device=place) if bias else None
-    norms = [nn.BatchNorm2d(real).to(place) for _ in range(2)]
+    residual = torch.randn(shape, device=kernel_device) if add else None
+    conv_bias = torch.randn(real, device=kernel_device) if bias else None
+    norms = [nn.BatchNorm2d(real).to(kernel_device) for _ in range(2)]
     for norm in norms:
         with torch.no_grad():
             norm.weight.copy_(torch.linspace(-1, 2, real))
@@ -59,7 +59,7 @@ def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias, blocks, mon
             )
         else:
             out = plain(at, norm, conv_bias, relu, extra, pool)
-        upstream = torch.linspace(-1, 1, out.numel(), device=place).view(out.shape)
+        upstream = torch.linspace(-1, 1, out.numel(), device=kernel_device).view(out.shape)
         leaves = [at, norm.weight, norm.bias, *([] if extra is None else [extra])]
         gradients = torch.autograd.grad(out, leaves, upstream)
         results.append(
@@ -78,13 +78,15 @@ def test_as_plain_pytorch(place, shape, real, relu, add, pool, bias, blocks, mon
         ((2, 8, 8, 8), 5, False, False, False),
     ],
 )
-def test_as_used_the_running_statistics_normalise(place, shape, real, relu, add, pool, bias):
+def test_eval_mode_normalizes_by_the_running_statistics(
+    kernel_device, shape, real, relu, add, pool, bias
+):
     torch.manual_seed(2)
-    y = torch.randn(shape, device=place)
+    y = torch.randn(shape, device=kernel_device)
     y[:, real:] = 0
-    residual = torch.randn(shape, device=place) if add else None
-    conv_bias = torch.randn(real, device=place) if bias else None
-    norm = nn.BatchNorm2d(real).to(place).eval()
+    residual = torch.randn(shape, device=kernel_device) if add else None
+    conv_bias = torch.randn(real, device=kernel_device) if bias else None
+    norm = nn.BatchNorm2d(real).to(kernel_device).eval()
     with torch.no_grad():
         norm.weight.copy_(torch.linspace(-1, 2, real))
         norm.bias.copy_(torch.linspace(-0.5, 0.5, real))
@@ -98,20 +100,20 @@ def test_as_used_the_running_statistics_normalise(place, shape, real, relu, add,
         assert torch.equal(buffer, before[name])
 
 
-def test_the_first_of_equals_gets_the_gradient(place):
-    norm = nn.BatchNorm2d(8).to(place)
-    y = torch.zeros(1, 8, 2, 4, device=place)
+def test_the_first_of_equals_gets_the_gradient(kernel_device):
+    norm = nn.BatchNorm2d(8).to(kernel_device)
+    y = torch.zeros(1, 8, 2, 4, device=kernel_device)
     y[..., 2:] = 1  # one window of zeros, one of ones
     y = y.contiguous(memory_format=torch.channels_last).requires_grad_()
     twin = y.detach().clone(memory_format=torch.preserve_format).requires_grad_()
     kernels.norm_relu(y, norm, pool=True).sum().backward()
-    plain(twin, nn.BatchNorm2d(8).to(place), None, True, None, True).sum().backward()
+    plain(twin, nn.BatchNorm2d(8).to(kernel_device), None, True, None, True).sum().backward()
     torch.testing.assert_close(y.grad, twin.grad, rtol=1e-5, atol=1e-6)
 
 
-def test_far_from_zero_no_digits_are_lost(place):
-    norm = nn.BatchNorm2d(8).to(place)
-    y = (torch.randn(4, 8, 16, 16, device=place) + 3000).contiguous(
+def test_far_from_zero_no_digits_are_lost(kernel_device):
+    norm = nn.BatchNorm2d(8).to(kernel_device)
+    y = (torch.randn(4, 8, 16, 16, device=kernel_device) + 3000).contiguous(
         memory_format=torch.channels_last
     )
     found = kernels.norm_relu(y, norm, relu=False)

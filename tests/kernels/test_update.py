@@ -1,4 +1,4 @@
-"""The update and the taking of a batch against plain PyTorch."""
+"""The SGD update and the normalized batch against plain PyTorch."""
 
 from __future__ import annotations
 
@@ -7,44 +7,47 @@ import torch
 
 from noiseproof import kernels
 from noiseproof.kernels import _sgd
-from noiseproof.train import _state
+from noiseproof.train.optimizers._sgd import sgd as plain_sgd
 
 
-@pytest.mark.parametrize("shares", [1024, 2])  # of the sum of squares: a tile each, or several
-@pytest.mark.parametrize("wide", [0, 1500])
+@pytest.mark.parametrize("max_partials", [1024, 2])  # one block of the gradient each, or several
+@pytest.mark.parametrize("num_compute", [0, 1500])
 @pytest.mark.parametrize(
     ("nesterov", "decay", "clip", "l1"),
     [(False, 0.0, 0.0, 0.0), (True, 1e-2, 5.0, 0.0), (False, 1e-3, 1e3, 1e-2)],
 )
-def test_sgd_as_plain_pytorch(place, wide, nesterov, decay, clip, l1, shares, monkeypatch):
-    monkeypatch.setattr(_sgd, "_SHARE", 512)
-    monkeypatch.setattr(_sgd, "_SHARES", shares)
+def test_sgd_as_plain_pytorch(
+    kernel_device, num_compute, nesterov, decay, clip, l1, max_partials, monkeypatch
+):
+    monkeypatch.setattr(_sgd, "_NORM_BLOCK", 512)
+    monkeypatch.setattr(_sgd, "_MAX_PARTIALS", max_partials)
     size = 2500
     torch.manual_seed(0)
-    start = [torch.randn(size, device=place) for _ in range(2)]
-    low_gradient = torch.randn(wide, device=place).bfloat16()
-    gradient = torch.randn(size - wide, device=place)
-    rate = torch.tensor(0.1, device=place)
+    start = [torch.randn(size, device=kernel_device) for _ in range(2)]
+    compute_grad = torch.randn(num_compute, device=kernel_device).bfloat16()
+    grad = torch.randn(size - num_compute, device=kernel_device)
+    lr = torch.tensor(0.1, device=kernel_device)
     results = []
-    for sgd in (_state.sgd, kernels.sgd):
-        weights, momenta = (t.clone() for t in start)
-        low = torch.zeros(wide, device=place).bfloat16()
+    for sgd in (plain_sgd, kernels.sgd):
+        weights, momentum_buffer = (t.clone() for t in start)
+        compute_weights = torch.zeros(num_compute, device=kernel_device).bfloat16()
         norm = sgd(
-            weights, momenta, low_gradient, gradient, rate, low, 0.9, nesterov, decay, clip, l1
-        )
-        results.append([weights, momenta, low, norm])
+            weights, momentum_buffer, compute_grad, grad, lr, compute_weights,
+            0.9, nesterov, decay, clip, l1,
+        )  # fmt: skip
+        results.append([weights, momentum_buffer, compute_weights, norm])
     for expected, found in zip(*results, strict=True):
         # Triton's interpreter cuts digits off where a GPU rounds.
         loose = {"rtol": 1e-2, "atol": 1e-2} if found.dtype == torch.bfloat16 else {}
         torch.testing.assert_close(found, expected, **({"rtol": 1e-5, "atol": 1e-6} | loose))
 
 
-def test_take_as_plain_pytorch(place):
-    pixels = torch.randint(256, (20, 3, 5, 7), dtype=torch.uint8, device=place)
+def test_normalized_batch_as_plain_pytorch(kernel_device):
+    pixels = torch.randint(256, (20, 3, 5, 7), dtype=torch.uint8, device=kernel_device)
     pixels = pixels.contiguous(memory_format=torch.channels_last)
-    scale, shift = torch.rand(3, device=place), torch.rand(3, device=place)
-    found = kernels.take(
-        pixels, torch.tensor(4, device=place), 9, scale, shift, torch.float32, channels=8
+    scale, shift = torch.rand(3, device=kernel_device), torch.rand(3, device=kernel_device)
+    found = kernels.normalized_batch(
+        pixels, torch.tensor(4, device=kernel_device), 9, scale, shift, torch.float32, channels=8
     )
     expected = pixels[4:13].float() * scale.view(1, 3, 1, 1) + shift.view(1, 3, 1, 1)
     assert found.is_contiguous(memory_format=torch.channels_last)

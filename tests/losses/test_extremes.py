@@ -53,7 +53,7 @@ def test_value_and_gradient_are_right(text, monkeypatch, device):
     """In every precision and by both ways to the gradient, which share the exact numbers."""
     loss = noiseproof.parse(text, reduction="none")
     for dtype, smallest, row in itertools.product(TOLERANCE, (0, 1 << 60), SATURATED):
-        monkeypatch.setattr(_prediction, "SMALLEST", smallest)
+        monkeypatch.setattr(_prediction, "MIN_SIZE_CUSTOM_BACKWARD", smallest)
         exact_logits = tuple(torch.tensor(row, dtype=dtype).tolist())
         for label in range(len(row)):
             message = f"{text} at {row}, label {label}, {dtype}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 
 import pytest
 import torch
@@ -62,6 +63,30 @@ def test_signatures_say_what_can_be_given(name):
     assert cls.__doc__
     assert ".. math::" in cls.__doc__
     assert ">>>" in cls.__doc__
+
+
+def documented_args(documented: type) -> dict[str, str]:
+    """The ``Args:`` section of a docstring: the text of each argument, on one line."""
+    text = inspect.cleandoc(documented.__doc__ or "")
+    section = re.search(r"^Args:\n((?: {4}.*\n?)+)", text, flags=re.MULTILINE)
+    items = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section[1] if section else "", flags=re.M)
+    return {name: " ".join(about.split()) for name, about in items}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_docstrings_state_the_range_and_default_of_each_hyperparameter(name):
+    documented, declared = documented_args(ENTRIES[name].loss), ENTRIES[name].hyperparameters
+    assert list(documented) == list(declared)
+    for n, hyper in declared.items():
+        assert hyper.range in documented[n]
+        assert documented[n].endswith(f"Default: {hyper.default:g}.")
+
+
+def test_the_loss_of_two_views_is_documented_likewise():
+    about = documented_args(noiseproof.GeneralizedJensenShannon)["pi"]
+    pi = noiseproof.JensenShannon.pi
+    assert pi.range in about
+    assert about.endswith(f"Default: {pi.default:g}.")
 
 
 def test_function_takes_every_convention():

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import noiseproof
+import noiseproof.syntax
 from noiseproof.losses import from_function, normalize, register
 
 LOGITS, TARGET = 3 * torch.randn(16, 6, dtype=torch.float64), torch.randint(6, (16,))
@@ -78,9 +79,10 @@ def test_a_registered_function_has_a_text():
     entry = noiseproof.losses.registry()["squared_margin"]
     assert entry.kind == "undetermined"
     assert entry.make() == from_function(squared_margin)
-    with pytest.raises(ValueError, match="takes no hyper-parameters"):
+    with pytest.raises(ValueError, match="has no hyper-parameter 'a'; it takes none"):
         noiseproof.parse("squared_margin(a=1)")
-    noiseproof.losses._module._names.pop("squared_margin")
+    noiseproof.losses._module.declared_losses.pop("squared_margin")
+    noiseproof.syntax.SIGNATURES.pop("squared_margin")
 
 
 def test_normal_forms():

@@ -61,7 +61,7 @@ def test_what_cannot_be_read(text, message):
 
 
 def test_not_text():
-    with pytest.raises(TypeError, match="takes the text of a loss; it was int"):
+    with pytest.raises(TypeError, match="a loss is given as a text; it was int"):
         noiseproof.parse(3)
 
 

@@ -8,10 +8,17 @@ import pytest
 import torch
 
 import noiseproof
-from noiseproof.losses._recipes import RECIPES
+from noiseproof.catalogue import METHODS, Setting
+
+RECIPES = [
+    (name, dataset)
+    for name, method in METHODS.items()
+    for dataset, setting in method.paper.items()
+    if isinstance(setting, Setting)
+]
 
 
-@pytest.mark.parametrize(("name", "dataset"), list(RECIPES))
+@pytest.mark.parametrize(("name", "dataset"), RECIPES)
 def test_every_recipe_is_a_loss_that_trains(name, dataset):
     found = noiseproof.recipe(name, dataset, reduction="sum")
     logits = torch.randn(4, 10, requires_grad=True)

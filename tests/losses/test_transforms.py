@@ -73,7 +73,7 @@ def test_compiles_with_shapes_that_change():
 @pytest.mark.filterwarnings("ignore:Skipping serialization:UserWarning")  # torch 2.6
 def test_inductor(device, monkeypatch):
     torch._dynamo.reset()
-    monkeypatch.setattr(_prediction, "SMALLEST", 0)  # the own backward must step aside
+    monkeypatch.setattr(_prediction, "MIN_SIZE_CUSTOM_BACKWARD", 0)  # not when compiled
     loss = noiseproof.parse("nce + rce")
     compiled = torch.compile(loss, fullgraph=True)
     logits, target = LOGITS.float().to(device), TARGET.to(device)
@@ -127,7 +127,7 @@ def test_a_batch_of_gradients_at_once(text, backward):
         torch.testing.assert_close(rows[i], one)
 
 
-def test_own_backward_is_used_and_shares_nothing(backward):
+def test_custom_backward_is_used_and_shares_nothing(backward):
     """Twice through the same graph, and the incoming gradients untouched."""
     loss = noiseproof.parse("nce + rce", reduction="none")
     logits = LOGITS.clone().requires_grad_()
@@ -143,10 +143,10 @@ def test_own_backward_is_used_and_shares_nothing(backward):
         node = queue.pop()
         names.add(type(node).__name__)
         queue += [parent for parent, _ in node.next_functions if parent is not None]
-    assert ("LabelAndSumBackward" in names) == (backward == "own")
+    assert ("LabelAndSumBackward" in names) == (backward == "custom")
 
 
-def test_large_batches_take_the_own_backward():
+def test_large_batches_use_the_custom_backward():
     logits, target = torch.randn(1024, 128), torch.randint(128, (1024,))
     loss = noiseproof.parse("nce + 0.1*rce + nfl", label_smoothing=0.1)
     double = value_and_gradient(loss, logits.double(), target)

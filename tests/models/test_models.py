@@ -1,4 +1,4 @@
-"""The networks: their shapes, their start, and that the lean layers compute the same function."""
+"""The networks: their layers, output shapes and initialization."""
 
 from __future__ import annotations
 

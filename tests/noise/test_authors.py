@@ -47,7 +47,7 @@ def test_mnist_and_cifar100(dataset, rate, seed):
     labels = labels_of(len(matrix), 1500)
     noisy = noise.asymmetric(labels, rate, dataset=dataset, seed=seed, variant="authors")
     np.testing.assert_array_equal(noisy.labels, twins.authors_by_matrix(labels, matrix, seed))
-    np.testing.assert_array_equal(noisy.asked, matrix)
+    np.testing.assert_array_equal(noisy.requested_matrix, matrix)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.3, 0.4])

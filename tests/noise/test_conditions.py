@@ -32,7 +32,7 @@ def test_transition_matrix_counts(drawn, seed):
     np.testing.assert_allclose(noise.class_rates(clean, noisy, K), 1 - expected.diagonal())
     made = noise.from_labels(clean, noisy, K)
     np.testing.assert_allclose(made.matrix, expected)
-    assert made.asked is None
+    assert made.requested_matrix is None
     assert made.num_classes == K
 
 
@@ -77,7 +77,7 @@ def test_the_limit_of_symmetric_noise(K):
         assert not found
         assert found.symmetric
         assert found.limit == limit
-        assert len(found.outside) == K
+        assert len(found.violations) == K
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -113,7 +113,7 @@ def test_the_warning_points_at_the_caller():
 def test_check_of_a_matrix():
     found = noise.check([[0.6, 0.4, 0.0], [0.3, 0.3, 0.4], [0.5, 0.0, 0.5]])
     assert not found
-    assert found.outside == ((1, 2), (2, 0))
+    assert found.violations == ((1, 2), (2, 0))
     assert found.rate == pytest.approx(0.7)
     assert not found.symmetric
     assert "class 1 is given as 2" in str(found)
@@ -130,7 +130,9 @@ def test_check_of_a_matrix():
 @given(st.integers(2, 12), st.floats(0, 1), st.randoms())
 @settings(deadline=None)
 def test_conditions_without_the_matrix_are_those_of_it(K, rate, random):
-    assert_same(_conditions.of_symmetric(rate, K), noise.matrix("symmetric", rate, num_classes=K))
+    assert_same(
+        _conditions.conditions_of_symmetric(rate, K), noise.matrix("symmetric", rate, num_classes=K)
+    )
     order = random.sample(range(K), K)
     mapping = noise.circular([order])
     for source in order[: random.randrange(K)]:
@@ -138,12 +140,12 @@ def test_conditions_without_the_matrix_are_those_of_it(K, rate, random):
     T = np.eye(K)
     for source, target in mapping.items():
         T[source, source], T[source, target] = 1 - rate, rate
-    assert_same(_conditions.of_mapping(mapping, rate, K), T)
+    assert_same(_conditions.conditions_of_mapping(mapping, rate, K), T)
 
 
 def assert_same(short, T):
     long = noise.check(T)
-    assert (short.outside, short.limit) == (long.outside, long.limit)
+    assert (short.violations, short.limit) == (long.violations, long.limit)
     assert short.rate == pytest.approx(long.rate)
     assert short.symmetric == long.symmetric or short.rate < 1e-8
 

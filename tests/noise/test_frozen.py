@@ -102,10 +102,10 @@ def test_streams_differ_by_purpose_seed_and_part():
 def test_words_to_numbers():
     ends = np.array([0, 2**64 - 1], dtype=np.uint64)
     assert _stream.uniform(ends).tolist() == [0, 1 - 2.0**-53]
-    assert _stream.below(ends, 7).tolist() == [0, 6]
-    assert _stream.below(ends, 2**31).tolist() == [0, 2**31 - 1]
+    assert _stream.integers_below(ends, 7).tolist() == [0, 6]
+    assert _stream.integers_below(ends, 2**31).tolist() == [0, 2**31 - 1]
     assert np.isfinite(_stream.normal(ends)).all()
-    assert (np.bincount(_stream.below(_stream.words(0, "where", 70_000), 7)) > 9_500).all()
+    assert (np.bincount(_stream.integers_below(_stream.words(0, "where", 70_000), 7)) > 9_500).all()
 
 
 def test_normal_numbers():

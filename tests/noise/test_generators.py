@@ -38,7 +38,7 @@ def test_the_object_is_consistent(generator, drawn, rate, seed):
     assert len(noisy) == len(labels)
     assert noisy.rate == (np.mean(noisy.flipped) if len(labels) else 0)
     assert noisy.labels.size == 0 or 0 <= noisy.labels.min() <= noisy.labels.max() < K
-    for matrix in (noisy.matrix, noisy.asked):
+    for matrix in (noisy.matrix, noisy.requested_matrix):
         assert matrix.shape == (K, K)
         assert matrix.dtype == np.float64
         np.testing.assert_allclose(matrix.sum(1), 1)
@@ -56,7 +56,9 @@ def test_what_was_not_asked_for_does_not_happen(generator, drawn, rate, seed):
     labels, K = drawn
     noisy = generator(labels, rate, num_classes=K, seed=seed)
     there = np.isin(np.arange(K), labels)
-    assert not noisy.matrix[there][noisy.asked[there] == 0].any()  # untouched, and impossible
+    assert not noisy.matrix[there][
+        noisy.requested_matrix[there] == 0
+    ].any()  # untouched, and impossible
 
 
 @every
@@ -82,7 +84,7 @@ def test_another_seed_gives_other_labels(generator):
 def test_exact_counts(generator, drawn, rate, seed):
     labels, K = drawn
     noisy = generator(labels, rate, num_classes=K, seed=seed)
-    quotas = (1 - noisy.asked.diagonal()) * np.bincount(labels, minlength=K)
+    quotas = (1 - noisy.requested_matrix.diagonal()) * np.bincount(labels, minlength=K)
     flips = np.bincount(labels[noisy.flipped], minlength=K)
     assert (np.abs(flips - quotas) < 1).all()
     assert abs(flips.sum() - math.fsum(quotas)) <= 0.5 + 1e-6
@@ -95,7 +97,7 @@ def test_a_matrix_is_met_as_nearly_as_counts_can(drawn, rate, seed):
     noisy = noise.from_matrix(labels, uneven(rate, K), seed=seed)
     counts = np.bincount(labels, minlength=K)[:, None]
     flips = np.bincount(labels[noisy.flipped], minlength=K)[:, None]
-    others = noisy.asked * (1 - np.eye(K))
+    others = noisy.requested_matrix * (1 - np.eye(K))
     quotas = others / np.maximum(others.sum(1, keepdims=True), 1e-300) * flips
     off = np.abs(noisy.matrix * counts - quotas) * (1 - np.eye(K)) * (counts > 0)
     assert off.max() < 1 + 1e-6
@@ -131,7 +133,7 @@ def test_a_matrix_of_one_target_is_the_mapping(exact, drawn, rate, seed):
 
 def within_sampling_error(noisy, sigmas=5.0):
     counts = np.bincount(noisy.clean, minlength=noisy.num_classes)[:, None]
-    p = noisy.asked
+    p = noisy.requested_matrix
     error = sigmas * np.sqrt(p * (1 - p) / counts) + 1.5 / counts
     assert (np.abs(noisy.matrix - p) < error).all()
 
@@ -141,11 +143,11 @@ def within_sampling_error(noisy, sigmas=5.0):
 def test_the_matrix_achieved_is_the_one_asked_for(generator, seed):
     noisy = generator(np.arange(20_000) % 5, 0.4, num_classes=5, seed=seed)
     within_sampling_error(noisy)
-    assert noisy.rate == pytest.approx(1 - noisy.asked.diagonal().mean(), abs=0.02)
+    assert noisy.rate == pytest.approx(1 - noisy.requested_matrix.diagonal().mean(), abs=0.02)
 
 
 def test_symmetric_noise_is_what_was_asked_for():
-    asked = noise.symmetric(np.arange(100) % 5, 0.4).asked
+    asked = noise.symmetric(np.arange(100) % 5, 0.4).requested_matrix
     np.testing.assert_allclose(asked, 0.1 + 0.5 * np.eye(5))
 
 

@@ -33,7 +33,7 @@ def test_the_matrix_asked_for_is_the_mean_of_the_samples():
     noisy = noise.instance_dependent(FEATURES, LABELS, 0.4, seed=3)
     rows = probabilities(FEATURES, LABELS, 0.4, 5, 3)
     for j in range(5):
-        np.testing.assert_allclose(noisy.asked[j], rows[j == LABELS].mean(0))
+        np.testing.assert_allclose(noisy.requested_matrix[j], rows[j == LABELS].mean(0))
 
 
 def test_samples_go_where_their_features_say():
@@ -59,7 +59,7 @@ def test_alike_samples_are_mistaken_alike():
 
 def test_a_class_absent_and_two_classes():
     noisy = noise.instance_dependent(FEATURES[:100], np.arange(100) % 2 * 2, 0.3, num_classes=3)
-    np.testing.assert_array_equal(noisy.asked[1], [0, 1, 0])
+    np.testing.assert_array_equal(noisy.requested_matrix[1], [0, 1, 0])
     two = noise.instance_dependent(FEATURES[:100], np.arange(100) % 2, 0.3)
     np.testing.assert_array_equal(two.labels[two.flipped], 1 - two.clean[two.flipped])
 
@@ -73,7 +73,7 @@ def test_blocks_are_only_for_the_memory(monkeypatch):
     monkeypatch.setattr(_instance, "_BLOCK", 64)
     blocks = noise.instance_dependent(FEATURES, LABELS, 0.4)
     np.testing.assert_array_equal(whole.labels, blocks.labels)
-    np.testing.assert_allclose(whole.asked, blocks.asked)
+    np.testing.assert_allclose(whole.requested_matrix, blocks.requested_matrix)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.uint8])
@@ -86,7 +86,7 @@ def test_features_of_any_kind(dtype, device):
 
 def test_huge_features():
     noisy = noise.instance_dependent(FEATURES * 1e6, LABELS, 0.4)
-    assert np.isfinite(noisy.asked).all()
+    assert np.isfinite(noisy.requested_matrix).all()
     assert noisy.rate == pytest.approx(0.4, abs=0.1)
 
 

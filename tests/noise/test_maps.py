@@ -33,9 +33,9 @@ def test_digits(dataset):
 
 
 def test_cifar100_goes_round_the_superclass():
-    sent = noise.mapping_of("cifar100")
-    assert sorted(sent) == sorted(sent.values()) == list(range(100))
-    for fine, target in sent.items():
+    mapping = noise.mapping_of("cifar100")
+    assert sorted(mapping) == sorted(mapping.values()) == list(range(100))
+    for fine, target in mapping.items():
         assert COARSE[fine] == COARSE[target]
         ring = [k for k in range(100) if COARSE[k] == COARSE[fine]]
         assert len(ring) == 5
@@ -43,22 +43,22 @@ def test_cifar100_goes_round_the_superclass():
 
 
 def test_the_authors_cifar100_goes_round_five_labels():
-    sent = noise.mapping_of("cifar100", "authors")
-    assert [sent[k] for k in range(10)] == [1, 2, 3, 4, 0, 6, 7, 8, 9, 5]
-    assert sent[99] == 95
-    assert sum(COARSE[a] == COARSE[b] for a, b in sent.items()) < 10  # hardly ever a superclass
+    mapping = noise.mapping_of("cifar100", "authors")
+    assert [mapping[k] for k in range(10)] == [1, 2, 3, 4, 0, 6, 7, 8, 9, 5]
+    assert mapping[99] == 95
+    assert sum(COARSE[a] == COARSE[b] for a, b in mapping.items()) < 10  # hardly ever a superclass
 
 
 @pytest.mark.parametrize("dataset", ["mnist", "cifar10", "cifar100"])
 def test_asymmetric_noise_follows_the_map(dataset):
-    sent = noise.mapping_of(dataset)
+    mapping = noise.mapping_of(dataset)
     K = 100 if dataset == "cifar100" else 10
     noisy = noise.asymmetric(np.arange(50 * K) % K, 0.4, dataset=dataset)
     expected = np.eye(K)
-    for source, target in sent.items():
+    for source, target in mapping.items():
         expected[source, source], expected[source, target] = 0.6, 0.4
     np.testing.assert_allclose(noisy.matrix, expected)
-    np.testing.assert_allclose(noisy.asked, expected)
+    np.testing.assert_allclose(noisy.requested_matrix, expected)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ LABELS = np.arange(200) % 10
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("kind", noise.KINDS)
-def test_make_is_the_function_of_that_name(kind, exact):
-    rate = 0.0 if kind == "none" else 0.3
+@pytest.mark.parametrize("name", noise.NAMES)
+def test_make_is_the_function_of_that_name(name, exact):
+    rate = 0.0 if name == "none" else 0.3
     made = noise.make(
-        kind, LABELS, rate, num_classes=10, dataset="mnist", seed=4, exact=exact,
+        name, LABELS, rate, num_classes=10, dataset="mnist", seed=4, exact=exact,
         features=features_of(LABELS),
     )  # fmt: skip
     keywords = {"seed": 4, "exact": exact}
@@ -118,19 +118,19 @@ def test_make_is_the_function_of_that_name(kind, exact):
         "asymmetric": lambda: noise.asymmetric(LABELS, rate, dataset="mnist", **keywords),
         "pairflip": lambda: noise.pairflip(LABELS, rate, **keywords),
         "instance": lambda: noise.instance_dependent(features_of(LABELS), LABELS, rate, seed=4),
-    }[kind]()
+    }[name]()
     np.testing.assert_array_equal(made.labels, expected.labels)
-    if kind != "instance":
-        T = noise.matrix(kind, rate, num_classes=10, dataset="mnist")
-        np.testing.assert_array_equal(made.asked, T)
+    if name != "instance":
+        T = noise.matrix(name, rate, num_classes=10, dataset="mnist")
+        np.testing.assert_array_equal(made.requested_matrix, T)
 
 
-@pytest.mark.parametrize("kind", ["none", "symmetric", "asymmetric"])
-def test_make_the_authors(kind):
-    rate = 0.0 if kind == "none" else 0.3
-    made = noise.make(kind, LABELS, rate, dataset="cifar10", variant="authors", seed=4)
+@pytest.mark.parametrize("name", ["none", "symmetric", "asymmetric"])
+def test_make_the_authors(name):
+    rate = 0.0 if name == "none" else 0.3
+    made = noise.make(name, LABELS, rate, dataset="cifar10", variant="authors", seed=4)
     assert made.num_classes == 10
-    assert made.flipped.any() == (kind != "none")
+    assert made.flipped.any() == (name != "none")
 
 
 def test_make_takes_the_classes_of_the_data_set():
@@ -139,7 +139,7 @@ def test_make_takes_the_classes_of_the_data_set():
 
 
 @pytest.mark.parametrize(
-    ("kind", "keywords", "message"),
+    ("name", "keywords", "message"),
     [
         ("symetric", {}, "'symetric'; there is none, symmetric, asymmetric, pairflip, instance"),
         ("none", {}, "noise 'none' has rate 0; it was 0.3"),
@@ -155,14 +155,14 @@ def test_make_takes_the_classes_of_the_data_set():
         ),
     ],
 )
-def test_make_refused(kind, keywords, message):
+def test_make_refused(name, keywords, message):
     with pytest.raises(ValueError, match=message) as caught:
-        noise.make(kind, LABELS, 0.3, **keywords)
+        noise.make(name, LABELS, 0.3, **keywords)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("kind", "keywords", "message"),
+    ("name", "keywords", "message"),
     [
         ("instance", {"num_classes": 3}, "has no one matrix"),
         ("none", {"num_classes": 3}, "has rate 0"),
@@ -174,6 +174,6 @@ def test_make_refused(kind, keywords, message):
         ),
     ],
 )
-def test_matrix_refused(kind, keywords, message):
+def test_matrix_refused(name, keywords, message):
     with pytest.raises(ValueError, match=message):
-        noise.matrix(kind, 0.3, **keywords)
+        noise.matrix(name, 0.3, **keywords)

@@ -1,4 +1,4 @@
-"""The page in a real browser, Debian's Chromium: read, hovered, pressed, at two widths."""
+"""The page in a real browser, Debian's Chromium, at two widths and in two themes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from noiseproof.report import write
+from noiseproof import parse, pictures
+from noiseproof.report import make_report, write
 from noiseproof.results import cells, read
 from noiseproof.train import Run, fit_many
 
@@ -25,7 +26,7 @@ LOSSES = ("ce", "nce", "nce+rce")
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory) -> Path:
+def runs_folder(tmp_path_factory) -> Path:
     """A small real bench: three losses, three rates, two seeds of one."""
     out = tmp_path_factory.mktemp("bench")
     runs = [Run(rate=r, loss=loss, epochs=3, device="cpu") for r in RATES for loss in LOSSES]
@@ -34,8 +35,9 @@ def places(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page_file(places, tmp_path_factory) -> Path:
-    return write(read(places), tmp_path_factory.mktemp("page") / "report.html")[0]
+def page_file(runs_folder, tmp_path_factory) -> Path:
+    report = make_report(read(runs_folder))
+    return write(report, tmp_path_factory.mktemp("page") / "report.html")[0]
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +51,10 @@ def browser():
 
 @pytest.fixture
 def visit(browser, page_file):
-    """Opens the page, and at the end holds it to silence: no console line, error or request."""
+    """Opens a page; the test fails if it logs, raises or requests anything."""
     pages, complaints = [], []
 
-    def go(size=DESKTOP, theme="light"):
+    def go(size=DESKTOP, theme="light", file=page_file):
         width, height = size
         page = browser.new_page(
             viewport={"width": width, "height": height}, color_scheme=theme,
@@ -60,13 +62,12 @@ def visit(browser, page_file):
         )  # fmt: skip
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("request", lambda r: complaints.append(r.url) if r.url != page_url else None)
+        page.on("request", lambda r: complaints.append(r.url) if r.url != file.as_uri() else None)
         page.set_default_timeout(10_000)
-        page.goto(page_url)
+        page.goto(file.as_uri())
         pages.append(page)
         return page
 
-    page_url = page_file.as_uri()
     yield go
     for page in pages:
         page.close()
@@ -84,20 +85,20 @@ def drawn_lines(found) -> int:
     return found.locator("g.mark-line path").count()
 
 
-def test_the_tables_numbers_are_the_results(visit, places):
+def test_the_tables_numbers_are_the_results(visit, runs_folder):
     page = visit()
     table = page.locator("#table-digits-symmetric table")
     assert table.locator("thead th").all_inner_texts() == ["Loss", "0.2", "0.4", "0.6"]
-    found = {(c.method, c.rate): c for c in cells(read(places).records)}
+    found = {(c.method, c.rate): c for c in cells(read(runs_folder).records)}
     for row in table.locator("tbody tr").all():
         method = row.locator("th").inner_text().strip()
-        for rate, square in zip(RATES, row.locator("td").all(), strict=True):
-            assert square.inner_text().startswith(f"{found[method, rate].mean:.2f}")
+        for rate, cell in zip(RATES, row.locator("td").all(), strict=True):
+            assert cell.inner_text().startswith(f"{found[method, rate].mean:.2f}")
     assert f"± {found['CE', 0.6].deviation:.2f}" in table.inner_text()
     assert table.locator("strong").count() == 2 * len(RATES)
 
 
-def test_hovering_a_curve_reads_it_off(visit, places):
+def test_hovering_a_curve_reads_it_off(visit, runs_folder):
     page = visit()
     found = plot(page, "accuracy-digits-symmetric")
     box = found.bounding_box()
@@ -107,13 +108,13 @@ def test_hovering_a_curve_reads_it_off(visit, places):
     tooltip.wait_for(state="visible")
     text = tooltip.inner_text()
     assert text.startswith("Epoch 3")
-    for cell in cells(read(places).records):
+    for cell in cells(read(runs_folder).records):
         if cell.rate == RATES[0]:
             assert re.search(rf"{re.escape(cell.method)}\s+{cell.mean:.2f}", text)
-    assert found.locator(".reading circle").count() == len(LOSSES)
+    assert found.locator(".cursor circle").count() == len(LOSSES)
     page.mouse.move(5, 5)
     tooltip.wait_for(state="hidden")
-    assert found.locator(".reading").count() == 0
+    assert found.locator(".cursor").count() == 0
 
 
 def test_hovering_a_dot_says_what_it_is(visit):
@@ -241,7 +242,7 @@ def test_printing_draws_every_chart_in_light(visit, tmp_path):
 
 
 def test_contrast_is_sufficient(visit):
-    """WCAG's ratio of text to its ground: 4.5 for text, 3 for lines of a chart, in both themes."""
+    """WCAG's contrast ratio to the background: 4.5 for text and 3 for lines, in both themes."""
     script = """() => {
       const linear = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
       const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(linear);
@@ -258,3 +259,14 @@ def test_contrast_is_sufficient(visit):
         text, lines = visit(theme=theme).evaluate(script)
         assert text >= 4.5
         assert lines >= 3
+
+
+def test_the_picture_of_a_loss_is_a_page_with_tooltips(visit, tmp_path):
+    pictures.draw(parse("nce + rce"), tmp_path / "loss.html")
+    page = visit(file=tmp_path / "loss.html")
+    page.locator("#chart svg.marks").wait_for()
+    assert drawn_lines(page) == 4
+    page.locator("g.mark-symbol.role-mark path").nth(30).hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    assert re.search(r"value\s+p\s+0\.\d\d", tooltip.inner_text())

@@ -1,4 +1,4 @@
-"""Cells held against what was published of them."""
+"""Cells compared with the published numbers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import math
 
 import pytest
 
-from noiseproof.report import comparisons, study
+from noiseproof.report import comparisons, make_study
 
 from .subjects import reading, record, seeds
 
 
 def find(found, **wanted):
-    [one] = [c for c in found if (c.where[1:], c.method) == ((wanted["noise"], wanted["rate"]),
-             wanted["method"]) and c.ours is not None]  # fmt: skip
+    key = (wanted["noise"], wanted["rate"], wanted["method"])
+    [one] = [
+        c
+        for c in found
+        if (c.condition.noise, c.condition.rate, c.method) == key and c.ours is not None
+    ]
     return one
 
 
 @pytest.fixture(scope="module")
 def found():
     at = {"dataset": "cifar10", "noise": "symmetric"}
-    return comparisons(study(reading(
+    return comparisons(make_study(reading(
         *seeds((0.60, 0.61, 0.605), rate=0.4, loss="ce", **at),  # published: 60.28 ± 0.27
         record(0.53, rate=0.8, loss="nce+rce", **at),  # 52.71 ± 1.90, rerun 55.28
         record(0.61, rate=0.8, loss="nce+rce", protocol="authors", variant="authors", **at),
@@ -30,24 +34,24 @@ def found():
     )))  # fmt: skip
 
 
-def test_difference_in_points_and_deviations(found):
+def test_difference_and_z_score(found):
     ce = find(found, noise="symmetric", rate=0.4, method="CE")
     assert ce.difference == pytest.approx(60.5 - 60.28)
-    assert ce.deviations == pytest.approx((60.5 - 60.28) / math.hypot(0.27, 0.5))
+    assert ce.z_score == pytest.approx((60.5 - 60.28) / math.hypot(0.27, 0.5))
     assert ce.verdict == "agrees"
     assert [(p.mean, p.table) for p in ce.later] == [(58.46, "successors")]
 
 
-def test_one_run_is_taken_to_scatter_as_the_papers_did(found):
+def test_one_run_is_assumed_to_have_the_papers_deviation(found):
     one = find(found, noise="symmetric", rate=0.6, method="NCE+RCE")
-    assert one.deviations == pytest.approx((70 - 79.78) / math.hypot(0.5, 0.5))
+    assert one.z_score == pytest.approx((70 - 79.78) / math.hypot(0.5, 0.5))
     assert one.verdict == "below"
 
 
-def test_each_way_to_run_a_loss_has_a_line(found):
-    ways = [c for c in found if c.method == "NCE+RCE" and c.where[2] == 0.8]
-    assert [c.ours.cell.protocol for c in ways] == ["paper", "authors"]
-    assert [c.verdict for c in ways] == ["agrees", "above"]
+def test_each_protocol_of_a_loss_has_a_comparison(found):
+    both = [c for c in found if c.method == "NCE+RCE" and c.condition.rate == 0.8]
+    assert [c.ours.cell.protocol for c in both] == ["paper", "authors"]
+    assert [c.verdict for c in both] == ["agrees", "above"]
 
 
 def test_what_was_not_run_or_not_published_says_so(found):
@@ -55,8 +59,8 @@ def test_what_was_not_run_or_not_published_says_so(found):
     gce = [c for c in found if c.method == "GCE"]
     assert len(gce) == 4  # every symmetric rate of the paper; a run that failed is not there
     assert {c.verdict for c in gce} == {"not run"}
-    assert all(c.difference is None and c.deviations is None for c in gce)
-    assert {c.where[1] for c in found} == {"symmetric"}  # noise without a result is left out
+    assert all(c.difference is None and c.z_score is None for c in gce)
+    assert {c.condition.noise for c in found} == {"symmetric"}  # noise without a result is left out
     assert (
         len([c for c in found if c.paper is not None]) == 9 * 4 + 4 + 1
     )  # table 2, the NGCE table, one twice

@@ -1,4 +1,4 @@
-"""The page as a file: what it holds, that it is sound HTML, and that it is the same every time."""
+"""The page as a file: its content, that it is well-formed HTML, and that it is reproducible."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
 
-from noiseproof.report import figures, html, study, write
+from noiseproof._errors import MissingExtraError
+from noiseproof.report import html, make_report, write
 
 from .subjects import bundle, reading, record, whole
 
@@ -21,8 +23,8 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 HOSTILE = "</script><script>alert(1)</script>\"'&<b>"
 
 
-class Sound(HTMLParser):
-    """Every element closed in order; collects ids, what refers to them, and text."""
+class WellFormed(HTMLParser):
+    """Asserts that elements are closed in order; collects ids, references to them, and text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,8 +53,8 @@ class Sound(HTMLParser):
             self.text += data
 
 
-def sound(page: str) -> Sound:
-    parser = Sound()
+def parse(page: str) -> WellFormed:
+    parser = WellFormed()
     parser.feed(page)
     parser.close()
     assert parser.open == []
@@ -62,15 +64,15 @@ def sound(page: str) -> Sound:
 @pytest.fixture(scope="module")
 def page() -> str:
     problems = ("a/b is damaged; fetch it again",)
-    return html(study(reading(*whole(), record(0.5, loss=HOSTILE), problems=problems)))
+    return html(make_report(reading(*whole(), record(0.5, loss=HOSTILE), problems=problems)))
 
 
 def data_of(page: str) -> dict:
     return json.loads(re.search(r'id="report-data">(.*?)</script>', page, flags=re.S)[1])
 
 
-def test_it_is_sound_and_its_references_lead_somewhere(page):
-    parser = sound(page)
+def test_it_is_well_formed_and_its_references_exist(page):
+    parser = parse(page)
     assert len(parser.ids) == len(set(parser.ids))
     assert set(parser.refs) <= set(parser.ids)
     tags = [tag for tag, _ in parser.elements]
@@ -85,13 +87,13 @@ def test_it_is_sound_and_its_references_lead_somewhere(page):
 
 
 def test_headings_do_not_skip_a_level(page):
-    levels = [int(tag[1]) for tag, _ in sound(page).elements if re.fullmatch("h[1-6]", tag)]
+    levels = [int(tag[1]) for tag, _ in parse(page).elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
 
 
 def test_nothing_is_fetched(page):
-    for _, given in sound(page).elements:
+    for _, given in parse(page).elements:
         assert "src" not in given
         assert not given.get("href", "#").startswith(("http", "//"))
     assert "default-src 'none'" in page
@@ -99,15 +101,15 @@ def test_nothing_is_fetched(page):
 
 
 def test_hostile_names_are_only_text(page):
-    parser = sound(page)
+    parser = parse(page)
     scripts = [given for tag, given in parser.elements if tag == "script"]
     assert len(scripts) == 4
     assert "</script><script>alert(1)" in parser.text
     assert any("alert(1)" in label for label in data_of(page)["labels"])
 
 
-def test_tables_numbers_problems_and_origins_are_there(page):
-    text = " ".join(sound(page).text.split())
+def test_tables_numbers_problems_and_provenance_are_there(page):
+    text = " ".join(parse(page).text.split())
     for words in ("64.50 ± 0.71", "86.00", "\N{MINUS SIGN}21.50", "not run", "a/b is damaged",
                   "2 problems in these results", "ended early: diverged at step 3",
                   "Abacus 9", "torch 2.11.0", "batch size 32", "NCE+RCE"):  # fmt: skip
@@ -118,9 +120,9 @@ def test_tables_numbers_problems_and_origins_are_there(page):
 
 
 def test_every_figure_of_the_story_is_there_in_its_order():
-    names = [f.name for f in figures(study(reading(*whole())))]
-    kinds = [re.match("[a-z]+(-passive)?", name)[0] for name in names]
-    assert list(dict.fromkeys(kinds)) == [
+    names = [f.name for f in make_report(reading(*whole())).figures]
+    groups = [re.match("[a-z]+(-passive)?", name)[0] for name in names]
+    assert list(dict.fromkeys(groups)) == [
         "overview", "robust", "underfitting", "scaling", "active-passive", "parameters",
         "accuracy", "memorised", "calibration",
     ]  # fmt: skip
@@ -128,10 +130,12 @@ def test_every_figure_of_the_story_is_there_in_its_order():
 
 
 def test_one_or_two_rates_are_ranked_with_dots():
-    found = figures(study(reading(record(0.9), record(0.8, rate=0.6), record(0.95, loss="nce"))))
+    found = make_report(
+        reading(record(0.9), record(0.8, rate=0.6), record(0.95, loss="nce"))
+    ).figures
     assert found[0].name == "ranking"
     (panel,) = found[0].panels
-    assert [(r["l"], r["right"], r["wrong"]) for r in panel.rows] == [
+    assert [(r["label"], r["filled"], r["hollow"]) for r in panel.rows] == [
         ("NCE", 95, None),
         ("CE", 90, 80),
     ]
@@ -141,29 +145,29 @@ def test_one_or_two_rates_are_ranked_with_dots():
 def test_a_line_needs_three_rates():
     every = [record(0.9 - rate, rate=rate) for rate in (0.2, 0.4, 0.6)]
     two = [record(0.8 - rate, rate=rate, loss="nce") for rate in (0.2, 0.6)]
-    (panel,) = figures(study(reading(*every, *two)))[0].panels
+    (panel,) = make_report(reading(*every, *two)).figures[0].panels
     assert [c.label for c in panel.curves] == ["CE"]
     assert panel.note == "and 1 in the tables alone, of fewer than three rates"
-    (panel,) = figures(study(reading(*two, record(0.9, rate=0.4))))[0].panels
+    (panel,) = make_report(reading(*two, record(0.9, rate=0.4))).figures[0].panels
     assert {c.label for c in panel.curves} == {"CE", "NCE"}, "or else nothing would be drawn"
     assert not panel.note
 
 
 def test_charts_hold_the_records_numbers(page):
     data = data_of(page)
-    (mnist,) = [p for p in data["figures"]["overview"] if len(p["lines"]) > 5]
-    lines = {data["labels"][line[0]]: line for line in mnist["lines"]}
-    assert data["xs"][lines["CE"][1]] == [0, 0.4, 0.6]
-    assert lines["CE"][2] == [70.5, 66.5, 64.5]
+    (mnist,) = [p for p in data["figures"]["overview"] if len(p["curves"]) > 5]
+    curves = {data["labels"][curve[0]]: curve for curve in mnist["curves"]}
+    assert data["xs"][curves["CE"][1]] == [0, 0.4, 0.6]
+    assert curves["CE"][2] == [70.5, 66.5, 64.5]
     (grid,) = data["figures"]["parameters"]
-    assert {(r["y"], r["x"]): r["v"] for r in grid["rows"]}[10, 1] == pytest.approx(34.95)
+    assert {(r["y"], r["x"]): r["value"] for r in grid["rows"]}[10, 1] == pytest.approx(34.95)
     scaled = data["figures"]["scaling-mnist-symmetric-0.6"][0]
-    assert [data["labels"][line[0]] for line in scaled["lines"]] == ["×1", "×2", "×5", "×10"]  # noqa: RUF001
+    assert [data["labels"][curve[0]] for curve in scaled["curves"]] == ["×1", "×2", "×5", "×10"]  # noqa: RUF001
 
 
 def test_what_was_not_run_is_said(page):
-    small = html(study(reading(record(0.9), record(0.8, loss="nce"))))
-    text = " ".join(sound(small).text.split())
+    small = html(make_report(reading(record(0.9), record(0.8, loss="nce"))))
+    text = " ".join(parse(small).text.split())
     assert "noiseproof bench figure-5 makes them" in text
     assert "Published" not in text
     assert "Problems" not in text
@@ -171,13 +175,13 @@ def test_what_was_not_run_is_said(page):
 
 def test_one_run_and_only_failed_runs_give_a_page_too():
     for records in ([record(0.9)], [record(0.9, error="diverged")]):
-        sound(html(study(reading(*records))))
+        parse(html(make_report(reading(*records))))
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path):
     found = bundle(tmp_path / "a.jsonl", *whole())
     again = bundle(tmp_path / "b.jsonl", *reversed(whole()))
-    assert html(study(found)) == html(study(again))
+    assert html(make_report(found)) == html(make_report(again))
 
 
 def test_long_runs_stay_small():
@@ -187,7 +191,7 @@ def test_long_runs_stay_small():
         for rate in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
         for seed in (0, 1, 2)
     ]
-    found = html(study(reading(*records)))
+    found = html(make_report(reading(*records)))
     assert len(found.encode()) < 3e6
     data = data_of(found)
     assert max(map(len, data["xs"])) <= 60
@@ -210,12 +214,36 @@ def test_a_report_imports_no_torch(tmp_path):
     assert "beat" in run.stdout
 
 
+def test_every_part_is_computed_once(monkeypatch, tmp_path):
+    from noiseproof.report import _report
+
+    calls = Counter()
+
+    def counted(name):
+        compute = getattr(_report, name)
+        monkeypatch.setattr(_report, name, lambda *a: calls.update([name]) or compute(*a))
+
+    for name in ("make_study", "make_tables", "make_conclusions", "overview_figures"):
+        counted(name)
+    report = make_report(reading(*whole()))
+    write(report, tmp_path / "report.html")
+    write(report, tmp_path / "report.csv", "csv")
+    assert report.conclusions
+    assert report.figures
+    assert set(calls.values()) == {1}
+    assert len(calls) == 4
+    assert report.story is report.story
+    assert report.curves is report.curves
+
+
 def test_formats_write_their_files(tmp_path):
-    found = reading(*whole())
-    for kind, start in (("latex", b"% needs"), ("csv", b"dataset,"), ("markdown", b"### MNIST")):
-        (path,) = write(found, tmp_path / "tables", kind)
+    report = make_report(reading(*whole()))
+    for format, start in (("latex", b"% needs"), ("csv", b"dataset,"), ("markdown", b"### MNIST")):
+        (path,) = write(report, tmp_path / "tables", format)
         assert path.read_bytes().startswith(start)
-    few = reading(record(0.9), record(0.8, loss="nce"), record(0.7, loss="nce", rate=0.6))
+    few = make_report(
+        reading(record(0.9), record(0.8, loss="nce"), record(0.7, loss="nce", rate=0.6))
+    )
     svgs = write(few, tmp_path / "figures", "svg")
     assert {p.suffix for p in svgs} == {".svg"}
     assert all(b"<svg" in p.read_bytes() and b"NCE" in p.read_bytes() for p in svgs[:1])
@@ -225,7 +253,7 @@ def test_formats_write_their_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("records", "kind", "out", "message"),
+    ("records", "format", "out", "message"),
     [
         ([], "html", "r.html", "no results to report on"),
         ([record()], "pdf", "r.pdf", "written as html, latex, csv, markdown, png, svg; not as 'p"),
@@ -234,18 +262,18 @@ def test_formats_write_their_files(tmp_path):
         ([record(error="diverged")], "png", "new", "nothing to draw"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, records, kind, out, message):
+def test_mistakes_are_one_line(tmp_path, records, format, out, message):
     (tmp_path / "a-file").write_text("")
     with pytest.raises(ValueError, match=message) as caught:
-        write(reading(*records), tmp_path / out, kind)
+        write(make_report(reading(*records)), tmp_path / out, format)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["jinja2", "vl_convert"])
 def test_what_is_not_installed_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ValueError, match=r"pip install 'noiseproof\[report\]'"):
-        html(study(reading(record(0.9), record(0.8, loss="nce"))))
+    with pytest.raises(MissingExtraError, match=r'pip install "noiseproof\[report\]"'):
+        html(make_report(reading(record(0.9), record(0.8, loss="nce"))))
 
 
 def test_results_beside_its_own_are_labelled_and_do_not_conclude():
@@ -256,8 +284,8 @@ def test_results_beside_its_own_are_labelled_and_do_not_conclude():
         record(0.95, loss="mae"),  # the same table as one of the report's own
         problems=("c/d is damaged",),
     )  # fmt: skip
-    alone, page = html(study(own)), html(study(own), beside=study(others))
-    parser = sound(page)
+    alone, page = html(make_report(own)), html(make_report(own), beside=make_report(others))
+    parser = parse(page)
     assert len(parser.ids) == len(set(parser.ids))
     assert set(parser.refs) <= set(parser.ids)
     before, after = page.split('id="beside"')
@@ -275,4 +303,9 @@ def test_results_beside_its_own_are_labelled_and_do_not_conclude():
 
 def test_only_the_page_shows_results_beside_its_own(tmp_path):
     with pytest.raises(ValueError, match="only the page shows results beside its own; a csv"):
-        write(reading(record()), tmp_path / "x.csv", "csv", beside=reading(record()))
+        write(
+            make_report(reading(record())),
+            tmp_path / "x.csv",
+            "csv",
+            beside=make_report(reading(record())),
+        )

@@ -1,4 +1,4 @@
-"""Tables hold what the records hold, beside what was published."""
+"""The numbers of tables are those of the records, beside the published ones."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import re
 
 import pytest
 
-from noiseproof.report import study, tables, to_csv, to_latex, to_markdown
+from noiseproof.report import make_report, to_csv, to_latex, to_markdown
 
 from .subjects import reading, record, seeds, whole
 
 
 def made(*records):
-    return tables(study(reading(*records)))
+    return make_report(reading(*records)).tables
 
 
-def squares(table):
-    return {line.label: line.squares for line in table.lines}
+def cells_of(table):
+    return {row.label: row.cells for row in table.rows}
 
 
 def test_a_cell_is_the_mean_and_the_sample_deviation_of_its_seeds():
     (table,) = made(*seeds((0.90, 0.92), loss="ce"), *seeds((0.8, 0.8), loss="nce"))
-    (ce,) = squares(table)["CE"]
+    (ce,) = cells_of(table)["CE"]
     assert ce.mean == pytest.approx(91)
     assert ce.deviation == pytest.approx(2**0.5)
     assert ce.seeds == (0, 1)
-    assert ce.paper is None
-    assert table.heads == ["0.4"]
-    assert table.seeds == "2 seeds"
+    assert ce.published is None
+    assert table.headers == ["0.4"]
+    assert table.num_seeds == "2 seeds"
     assert table.protocol == "paper"
 
 
@@ -44,33 +44,33 @@ def test_a_changed_record_changes_its_cell():
     assert "81.23" in changed[1]
 
 
-def test_the_top_two_of_a_column_are_best():
+def test_the_top_two_of_a_column():
     losses = {"ce": 0.5, "nce": 0.7, "mae": 0.9, "nce+rce": 0.8}
     (table,) = made(*(record(a, loss=loss) for loss, a in losses.items()))
-    best = {label for label, row in squares(table).items() if row[0].best}
+    best = {label for label, cells in cells_of(table).items() if cells[0].top_two}
     assert best == {"MAE", "NCE+RCE"}
 
 
-def test_what_is_level_with_the_second_is_best_too_and_of_two_only_one():
+def test_ties_with_the_second_are_in_the_top_two_and_of_two_only_one_is():
     (table,) = made(*(record(a, loss=f) for f, a in (("ce", 0.9), ("nce", 0.9), ("mae", 0.9))))
-    assert all(row[0].best for row in squares(table).values())
+    assert all(cells[0].top_two for cells in cells_of(table).values())
     (table,) = made(record(0.9), record(0.8, loss="nce"))
-    assert [row[0].best for row in squares(table).values()] == [True, False]
+    assert [cells[0].top_two for cells in cells_of(table).values()] == [True, False]
     (table,) = made(record(0.9))
-    assert not squares(table)["CE"][0].best
+    assert not cells_of(table)["CE"][0].top_two
 
 
 def test_the_papers_cells_are_there_and_the_missing_are_missing():
     (table,) = made(*seeds((0.85, 0.87), dataset="mnist", rate=0.6, loss="ce"))
-    assert table.heads == ["clean", "0.2", "0.4", "0.6", "0.8"]
-    rows = squares(table)
+    assert table.headers == ["clean", "0.2", "0.4", "0.6", "0.8"]
+    rows = cells_of(table)
     assert list(rows)[:4] == ["CE", "FL", "GCE", "NLNL"]
-    assert rows["CE"][3].paper.mean == 86.00
+    assert rows["CE"][3].published.mean == 86.00
     assert rows["CE"][3].difference == pytest.approx(0)
     assert rows["CE"][0].mean is None
     assert rows["CE"][0].difference is None
-    assert rows["NCE+RCE"][3].paper.mean == 97.48
-    assert table.missing == 9 * 5 - 1
+    assert rows["NCE+RCE"][3].published.mean == 97.48
+    assert table.num_missing == 9 * 5 - 1
 
 
 def test_protocols_and_settings_are_never_mixed():
@@ -81,7 +81,7 @@ def test_protocols_and_settings_are_never_mixed():
         record(0.4, loss="ce", epochs=40),
         record(0.4, loss="mae", epochs=40),
     )
-    rows = squares(table)
+    rows = cells_of(table)
     assert rows["NCE+RCE"][0].mean == pytest.approx(50)
     assert rows["NCE+RCE (authors)"][0].mean == pytest.approx(70)
     assert rows["NCE+RCE (epochs 8)"][0].mean == pytest.approx(90)
@@ -90,14 +90,14 @@ def test_protocols_and_settings_are_never_mixed():
 
 def test_a_run_that_failed_is_no_number():
     (table,) = made(record(0.1, error="diverged"), record(0.5, loss="nce"))
-    (square,) = squares(table)["CE"]
-    assert square.mean is None
-    assert square.failed == 1
+    (cell,) = cells_of(table)["CE"]
+    assert cell.mean is None
+    assert cell.num_failed == 1
 
 
 def test_scales_and_grids_are_not_in_the_tables():
     (table,) = made(*whole())
-    assert not [line for line in table.lines if "*" in line.label]
+    assert not [row for row in table.rows if "*" in row.label]
 
 
 def test_people_and_clean_labels():
@@ -105,8 +105,8 @@ def test_people_and_clean_labels():
         record(0.8, dataset="cifar10", noise="cifar10n-worst", rate=0.0, loss="ce"),
         record(0.9, dataset="mnist", noise="none", rate=0.0, loss="ce"),
     )[::-1]
-    assert first.title == "CIFAR-10, people's labels"
-    assert "CIFAR-10N worst" in first.heads
+    assert first.title == "CIFAR-10, human labels"
+    assert "CIFAR-10N worst" in first.headers
     assert second.title == "MNIST, clean labels"
 
 
@@ -116,7 +116,7 @@ HOSTILE = "<script>alert(1)</script>|&_%$#\\{}"
 def test_csv_parses_to_the_same_numbers():
     found = made(*whole(), record(0.5, loss=HOSTILE, dataset="mnist"))
     rows = list(csv.DictReader(io.StringIO(to_csv(found))))
-    cells = sum(len(t.columns) * len(t.lines) for t in found)
+    cells = sum(len(t.columns) * len(t.rows) for t in found)
     assert len(rows) == cells
     own = [r for r in rows if r["method"] == "CE" and r["rate"] == "0.6"]
     assert [(r["mean"], r["deviation"], r["published"]) for r in own] == [
@@ -126,10 +126,10 @@ def test_csv_parses_to_the_same_numbers():
     assert all(r["mean"] == "" for r in rows if r["method"] == "NLNL")
 
 
-def test_markdown_has_one_row_a_line_and_the_same_columns():
+def test_markdown_has_a_line_for_each_row_and_the_same_columns():
     found = made(*whole(), record(0.5, loss=HOSTILE, dataset="mnist"))
     lines = [x for x in to_markdown(found).split("\n") if x.startswith("|")]
-    assert len(lines) == 2 + len(found[0].lines)
+    assert len(lines) == 2 + len(found[0].rows)
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
     assert widths == {len(found[0].columns) + 3}
     assert "<script>" not in to_markdown(found)

@@ -12,10 +12,11 @@ from noiseproof.cli import _tables
 from noiseproof.cli._results import _list
 from noiseproof.cli._tables import cell_table
 from noiseproof.results import Record
-from noiseproof.train import Run, fit_many
+from noiseproof.runs import Run
+from noiseproof.train import fit_many
 
 RUNS = [
-    Run(epochs=1, loss=loss, device="cpu", rate=rate, seed=seed)
+    Run(epochs=1, loss=loss, device="cpu", rate=rate, seed=seed).resolve()
     for loss, rate, seed in (("ce", 0.2, 0), ("ce", 0.4, 1), ("nce+rce", 0.4, 0))
 ]
 
@@ -55,11 +56,11 @@ def test_csv(out, tmp_path, monkeypatch, capsys):
         rows = {row["hash"]: row for row in csv.DictReader(file)}
     row = rows[RUNS[2].hash]
     assert (row["method"], row["loss"], row["rate"], row["epochs"]) == (
-        "NCE+RCE", "nce+rce", "0.4", "1",
+        "NCE+RCE", "nce + rce(A=-4)", "0.4", "1",
     )  # fmt: skip
     record = next(r for r in results.read(out).records if r.hash == RUNS[2].hash)
     assert float(row["last_test_accuracy"]) == record.accuracy
-    assert row["used_weight_decay"] == "0.005"
+    assert row["weight_decay"] == "0.005"
     assert row["versions_noiseproof"]
 
 
@@ -74,7 +75,9 @@ def test_parquet(out, tmp_path, monkeypatch, capsys):
 
 def test_parquet_without_pyarrow_is_one_clear_line(out, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match=r"Parquet needs pyarrow: pip install \"noiseproof"):
+    with pytest.raises(
+        ImportError, match=r"a Parquet file needs pyarrow: pip install \"noiseproof"
+    ):
         results.write_parquet(tmp_path / "x.parquet", [])
 
 
@@ -126,8 +129,8 @@ def test_nothing_is_not_written(tmp_path, monkeypatch, capsys, kind):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (("--loss", "mae"), "no run has loss MAE; they have CE, NCE+RCE"),
-        (("--loss", "ce", "mae"), "no run has loss MAE; they have CE, NCE+RCE"),
+        (("--loss", "mae"), "no run has loss mae; they have CE, NCE+RCE"),
+        (("--loss", "ce", "mae"), "no run has loss mae; they have CE, NCE+RCE"),
         (("--rate", 0.6), "no run has rate 0.6; they have 0.2, 0.4"),
         (("--seed", 7), "no run has seed 7; they have 0, 1"),
         (("--protocol", "authors"), "no run has protocol authors; they have paper"),
@@ -147,7 +150,7 @@ def test_a_list_is_never_cut(out, monkeypatch, capsys):
     for run in RUNS:
         row = next(line for line in text.splitlines() if line.startswith(run.hash[:8]))
         assert run.hash not in row
-        noise, loss = f"symmetric {run.rate}", results.method_of(run.loss)
+        noise, loss = f"symmetric {run.rate}", run.method
         assert row.split()[1:5] == ["digits", *noise.split(), loss]
         assert row.endswith("%")
     run_cli(monkeypatch, out, "--cells")
@@ -158,12 +161,12 @@ def test_a_list_is_never_cut(out, monkeypatch, capsys):
 
 def test_a_long_loss_folds_in_a_narrow_terminal(monkeypatch, capsys):
     monkeypatch.setattr(_tables, "width", lambda: 70)
-    _list([Record(Run(loss="10*nce + 0.1*rce(A=-4) + 0.25*mae + 3*agce").settings(), [], {})])
+    _list([Record(Run(loss="10*nce + 0.1*rce(A=-5) + 0.25*mae + 3*agce").resolve(), [], {})])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 70
     start = lines[0].index("loss")
     folded = "".join(line[start:].split()[0] for line in lines[1:])
-    assert folded == "10*NCE+0.1*RCE(A=-4)+0.25*MAE+3*AGCE"
+    assert folded == "3*AGCE+10*NCE+0.25*MAE+0.1*RCE(A=-5)"
 
 
 def test_a_pipe_has_no_width(out, monkeypatch, capsys):
@@ -177,7 +180,7 @@ def test_a_pipe_has_no_width(out, monkeypatch, capsys):
 
 def cells_said(capsys, *settings: dict[str, object]) -> list[str]:
     history = [{"test_accuracy": 0.5}]
-    cell_table(results.cells(Record(Run(**s).settings(), history, {}) for s in settings))
+    cell_table(results.cells(Record(Run(**s).resolve(), history, {}) for s in settings))
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[2:]]
 
 
@@ -190,7 +193,7 @@ def test_cells_of_one_name_say_what_differs(capsys):
     assert found == [
         "loss 0.2 0.4 settings",
         "CE 50.00",
-        "NCE 50.00 50.00 epochs 3, weight decay None",
+        "NCE 50.00 50.00 epochs 3, weight decay 0.005",
         "NCE 50.00 epochs 12, weight decay 0.1",
     ]
     assert cells_said(capsys, short | {"rate": 0.2}, short | {"rate": 0.4, "seed": 1}) == [
@@ -200,10 +203,8 @@ def test_cells_of_one_name_say_what_differs(capsys):
 
 
 def test_clean_labels_asked_for_in_two_ways(capsys):
-    assert cells_said(capsys, {"noise": "none"}, {"noise": "symmetric", "rate": 0.0})[1:] == [
-        "NCE+RCE 50.00 noise none",
-        "NCE+RCE 50.00 noise symmetric",
-    ]
+    found = cells_said(capsys, {"noise": "none"}, {"noise": "symmetric", "rate": 0.0, "seed": 1})
+    assert found[1:] == ["NCE+RCE 50.00 ± 0.00"]
 
 
 def test_one_run_is_not_runs(out, monkeypatch, capsys, tmp_path):

@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 from noiseproof import results
-from noiseproof.train import Run, fit_many
+from noiseproof.runs import Run
+from noiseproof.train import fit_many
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +17,7 @@ def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
     runs = [Run(epochs=2, loss=loss, device="cpu", noise="none") for loss in ("ce", "nce", "mae")]
     fit_many(runs, out=out)
-    return out, runs
+    return out, [run.resolve() for run in runs]
 
 
 def test_folders_are_read(trained):
@@ -24,10 +25,9 @@ def test_folders_are_read(trained):
     found = results.read(out)
     assert found.problems == []
     assert {r.hash for r in found.records} == {run.hash for run in runs}
-    record = next(r for r in found.records if r.settings["loss"] == "nce")
+    record = next(r for r in found.records if r.run.loss == "nce")
     assert len(record.history) == 2
     assert record.accuracy == record.column("test_accuracy")[-1] > 0.1
-    assert record.about["loss"] == "nce"
     assert record.error is None
     assert results.read(record.source).records[0].hash == record.hash
 
@@ -42,7 +42,7 @@ def test_a_bundle_holds_the_same(trained, tmp_path):
     assert back.keys() == {r.hash for r in records}
     for record in records:
         again = back[record.hash]
-        assert again.settings == record.settings
+        assert again.run == record.run
         assert again.about == record.about
         for one, two in zip(record.history, again.history, strict=True):
             assert one.keys() == two.keys()

@@ -9,16 +9,16 @@ import torch
 from torch.nn import functional as F
 
 from noiseproof.train import fit
-from noiseproof.train._state import Settings, State, sgd
+from noiseproof.train._state import TrainState
+from noiseproof.train.optimizers._sgd import SGD
 
 from .subjects import STEPS, conv_net, tiny
 from .twins import CPU, PLAIN, batches, take_steps, take_torch_steps
 
 
 def test_the_average_is_a_literal_loop_s():
-    settings = Settings(**{**PLAIN, "ema": 0.8})
     ours, theirs = conv_net(), conv_net()
-    state = State(ours, CPU, None, average=True)
+    state = TrainState(ours, CPU, None, SGD(**PLAIN), ema=0.8)
     average = copy.deepcopy(theirs).state_dict()
     optimizer = torch.optim.SGD(theirs.parameters(), 0.05, 0.9)
     for x, y in batches():
@@ -28,8 +28,8 @@ def test_the_average_is_a_literal_loop_s():
         for name, value in theirs.state_dict().items():
             if value.is_floating_point():
                 average[name] = 0.8 * average[name] + 0.2 * value
-    take_steps(state, ours, settings, 0.05)
-    state.write_back(ours, averaged=True)
+    take_steps(state, ours, 0.05)
+    state.write_back(ours, ema=True)
     for name, value in ours.state_dict().items():
         if value.is_floating_point():
             torch.testing.assert_close(value, average[name], rtol=0, atol=1e-6, msg=name)
@@ -40,41 +40,42 @@ def test_the_average_is_a_literal_loop_s():
 
 def test_without_an_average_the_weights_themselves_are_written():
     network = conv_net()
-    state = State(network, CPU, None, average=False)
+    state = TrainState(network, CPU, None, SGD(**PLAIN))
     state.weights.fill_(2.0)
-    state.write_back(network, averaged=True)
+    state.write_back(network, ema=True)
     assert bool((network[4].weight == 2).all())
 
 
-def test_the_low_copy_is_the_weights_rounded():
+def test_the_compute_weights_are_the_weights_rounded():
     network = conv_net()
-    state = State(network, CPU, torch.bfloat16, average=False)
+    state = TrainState(network, CPU, torch.bfloat16, SGD(**PLAIN))
     matrices = sum(p.numel() for p in network.parameters() if p.dim() >= 2)
-    assert state.low.numel() == state.low_gradient.numel() == matrices
+    assert state.compute_weights.numel() == state.compute_grad.numel() == matrices
     assert {n for n, leaf in state.leaves.items() if leaf.dtype == torch.bfloat16} == {
         "0.weight",
         "4.weight",
     }
-    take_steps(state, network, Settings(**PLAIN), 0.05)
-    assert torch.equal(state.low, state.weights[:matrices].bfloat16())
-    assert not torch.equal(state.low.float(), state.weights[:matrices])
+    take_steps(state, network, 0.05)
+    assert torch.equal(state.compute_weights, state.weights[:matrices].bfloat16())
+    assert not torch.equal(state.compute_weights.float(), state.weights[:matrices])
     expected = conv_net()
-    take_torch_steps(expected, Settings(**PLAIN), 0.05)
+    take_torch_steps(expected, SGD(**PLAIN), 0.05)
     state.write_back(network)
     torch.testing.assert_close(network[4].weight, expected[4].weight, rtol=0, atol=0.02)
 
 
 def test_small_updates_are_not_lost_in_low_precision():
     """A step of a thousandth of a weight is nothing in bf16, and adds up in the weights."""
-    state = State(conv_net(), CPU, torch.bfloat16, average=False)
+    state = TrainState(conv_net(), CPU, torch.bfloat16, SGD(**{**PLAIN, "momentum": 0.0}))
     state.weights.fill_(1.0)
-    state.low_gradient.fill_(1.0)
-    state.gradient.fill_(1.0)
-    settings = Settings(**{**PLAIN, "momentum": 0.0})
+    state.compute_grad.fill_(1.0)
+    state.grad.fill_(1.0)
     for _ in range(10):
-        state.update(sgd, torch.tensor(1e-3), settings)
+        state.step(torch.tensor(1e-3), fused=False)
     torch.testing.assert_close(state.weights, torch.full_like(state.weights, 0.99))
-    assert torch.equal(state.low, state.weights[: state.low.numel()].bfloat16())
+    assert torch.equal(
+        state.compute_weights, state.weights[: state.compute_weights.numel()].bfloat16()
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -23,12 +23,12 @@ REMEDY = "; delete it, or give --force, to start anew: "
 def path(tmp_path: Path) -> Path:
     where = tmp_path / "run" / "checkpoint.pt"
     tensors = {"weights": torch.randn(1000), "buffer.count": torch.tensor(7)}
-    Checkpoint(RUN.settings(), "labels", 1, HISTORY, tensors).write(where)
+    Checkpoint(RUN.resolve().settings(), "labels", 1, HISTORY, tensors).write(where)
     return where
 
 
 def opened(path: Path, run: Run = RUN, fingerprint: str = "labels") -> Checkpoint | None:
-    return read(path, run.settings(), fingerprint)
+    return read(path, run.resolve().settings(), fingerprint)
 
 
 def refused(path: Path, reason: str) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from noiseproof import data, models, noise
 from noiseproof.train import Run, fit
-from noiseproof.train._setup import _held_out
+from noiseproof.train._setup import _split
 
 from .subjects import COLUMNS, STEPS, but_seconds, flat_net, same, tiny, weights
 
@@ -21,17 +21,17 @@ def test_a_result():
     seen = []
     run = tiny()
     result = fit(run, on_epoch=seen.append)
-    assert result.run == run
+    assert result.run == run.resolve()
     assert (result.folder, result.error) == (None, None)
     assert [row["epoch"] for row in result.history] == [1, 2]
     assert list(result.history[0]) == COLUMNS
     assert result.accuracy == result.history[-1]["test_accuracy"]
-    assert repr(result) == f"Result({run}, accuracy {result.accuracy:.4f})"
-    assert [row["learning_rate"] for row in result.history] == [0.01, 0.005]
+    assert repr(result) == f"Result({run.resolve()}, accuracy {result.accuracy:.4f})"
+    assert [row["lr"] for row in result.history] == [0.01, 0.005]
     assert not result.network.training
     assert [(p.run, p.epoch, p.epochs, p.row) for p in seen] == [
-        (run, 1, 2, result.history[0]),
-        (run, 2, 2, result.history[1]),
+        (run.resolve(), 1, 2, result.history[0]),
+        (run.resolve(), 2, 2, result.history[1]),
     ]
     assert all(p.images_per_second == pytest.approx(1437 / p.row["seconds"]) for p in seen)
 
@@ -41,16 +41,16 @@ def test_the_network_is_the_one_whose_accuracy_is_reported():
     digits = data.load("digits")
     loader = data.Loader(*vars(digits.test).values(), mean=digits.mean, std=digits.std)
     with torch.no_grad():
-        predicted = result.network(loader.normalise(digits.test.images)).argmax(1)
+        predicted = result.network(loader.normalize(digits.test.images)).argmax(1)
     assert result.accuracy == pytest.approx((predicted == digits.test.labels).double().mean())
 
 
 def test_what_is_in_the_folder(tmp_path):
     run = tiny(loss="nce + 0.5*mae", ema=0.5)
     result = fit(run, out=tmp_path)
-    assert result.folder == tmp_path / run.hash
+    assert result.folder == tmp_path / run.resolve().hash
     assert sorted(os.listdir(result.folder)) == [
-        "history.csv", "model.pt", "result.json", "run.json",
+        "history.csv", "model-ema.pt", "model.pt", "result.json", "run.json",
     ]  # fmt: skip
     with (result.folder / "history.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -60,9 +60,10 @@ def test_what_is_in_the_folder(tmp_path):
     ended = json.loads((result.folder / "result.json").read_text())
     assert ended == {"error": None, "epochs": 2, **result.history[-1]}
     about = json.loads((result.folder / "run.json").read_text())
-    assert (about["hash"], about["settings"]) == (run.hash, run.settings())
-    assert (about["loss"], about["precision"]) == ("nce + 0.5*mae", "fp32")
-    assert (about["weight_decay"], about["l1"], about["parameters"]) == (5e-3, 0.0, 86026)
+    assert (about["hash"], about["settings"]) == (run.resolve().hash, run.resolve().settings())
+    settings = about["settings"]
+    assert (settings["loss"], settings["precision"]) == ("nce + 0.5*mae", "fp32")
+    assert (settings["weight_decay"], settings["l1"], about["parameters"]) == (5e-3, 0.0, 86026)
     assert about["noise_rate"] == pytest.approx(0.4, abs=1e-3)
     assert about["versions"]["torch"] == torch.__version__
     assert set(about["machine"]) == {"device", "system"}
@@ -129,7 +130,7 @@ def test_two_losses_meet_the_same_noise_start_and_batches():
     assert same(met["ce"][1::2], met["mse"][1::2])  # labels in their order
 
 
-def test_a_part_is_held_out():
+def test_a_part_is_split():
     run = tiny(holdout=0.2, rate=0.5, lr=0.0, momentum=0.0)
     trained: list[torch.Tensor] = []
 
@@ -158,10 +159,10 @@ def test_validation_is_against_the_noisy_labels():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_held_out_is_not_trained_on(seed):
-    kept, held = _held_out(1000, 0.2, seed, torch.device("cpu"))
+    kept, held = _split(1000, 0.2, seed, torch.device("cpu"))
     assert len(held) == 200
     assert sorted([*kept.tolist(), *held.tolist()]) == list(range(1000))
-    assert not torch.equal(held, _held_out(1000, 0.2, seed + 1, torch.device("cpu"))[1])
+    assert not torch.equal(held, _split(1000, 0.2, seed + 1, torch.device("cpu"))[1])
 
 
 def test_one_sample_is_no_batch_for_batch_norm():

@@ -24,9 +24,9 @@ def _same_every_time():
 
 def losses(pack: type[Pack], runs: list[Run], **keywords) -> list[torch.Tensor]:
     setup = Setup()
-    made = pack([setup.trainee(run) for run in runs], **keywords)
-    made.epoch(0)
-    return [t._losses.clone() for t in made.trainees]
+    made = pack([setup.trainer(run.resolve(on_gpu=True)) for run in runs], **keywords)
+    made.train_epoch(0)
+    return [t._losses.clone() for t in made.trainers]
 
 
 @pytest.mark.parametrize("model", ["cnn4", "cnn8", "resnet18", "mlp"])
@@ -86,8 +86,8 @@ def test_dropout_is_drawn_the_same_after_a_stop(tmp_path):
     whole = fit(run, network=flat_net(dropout=0.5), loss=torch.nn.functional.cross_entropy)
     own = {"network": flat_net(dropout=0.5), "loss": torch.nn.functional.cross_entropy}
     with pytest.raises(StopError):
-        fit(run, out=tmp_path, on_epoch=stop_after(2), **own)
-    found = fit(run, out=tmp_path, **own)
+        fit(run, out=tmp_path, name="mine", on_epoch=stop_after(2), **own)
+    found = fit(run, out=tmp_path, name="mine", **own)
     for one, two in zip(whole.history, found.history, strict=True):
         assert {**one, "seconds": 0} == pytest.approx({**two, "seconds": 0}, rel=1e-4)
 

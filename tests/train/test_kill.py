@@ -48,7 +48,7 @@ def check(tmp_path: Path, kills: int, epochs: int) -> None:
     for _ in range(kills):
         seen = killed(tmp_path / "killed", epochs, draw.uniform(0, 0.25))
         firsts += seen[:1]
-        assert (tmp_path / "killed" / run.hash / "run.json").exists()
+        assert (tmp_path / "killed" / run.resolve().hash / "run.json").exists()
     assert len(firsts) == kills, "the run ended before it was killed: give it more epochs"
     assert firsts == sorted(firsts)
     ended = fit(run, out=tmp_path / "killed")

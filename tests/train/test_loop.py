@@ -22,11 +22,11 @@ from noiseproof.train import Run, fit
 def _exact(monkeypatch: pytest.MonkeyPatch):
     """Float64 throughout, in the trainer as well."""
 
-    def normalise(self: data.Loader, pixels: torch.Tensor) -> torch.Tensor:
+    def normalize(self: data.Loader, pixels: torch.Tensor) -> torch.Tensor:
         return torch.addcmul(self.shift, pixels.double(), self.scale)
 
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
-    monkeypatch.setattr(data.Loader, "normalise", normalise)
+    monkeypatch.setattr(data.Loader, "normalize", normalize)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield
@@ -35,7 +35,7 @@ def _exact(monkeypatch: pytest.MonkeyPatch):
 
 def by_hand(run: Run, network: nn.Module, loss, average: nn.Module | None = None):
     """Plain PyTorch: a loader, autograd, torch's SGD, clipping and cosine schedule."""
-    run = run.filled()
+    run = run.resolve()
     digits = data.load("digits")
     noisy = noise.make("symmetric", digits.train.labels, run.rate, num_classes=10, seed=run.seed)
     loader = data.Loader(
@@ -44,7 +44,7 @@ def by_hand(run: Run, network: nn.Module, loss, average: nn.Module | None = None
     )  # fmt: skip
     optimizer = torch.optim.SGD(
         network.parameters(), run.lr, run.momentum, nesterov=run.nesterov,
-        weight_decay=5e-3 if run.weight_decay is None else run.weight_decay,
+        weight_decay=run.weight_decay,
     )  # fmt: skip
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, run.epochs, run.lr_floor)
     history = []
@@ -84,7 +84,7 @@ def by_hand(run: Run, network: nn.Module, loss, average: nn.Module | None = None
 
 @torch.no_grad()
 def accuracy(network: nn.Module, loader: data.Loader, digits: data.Dataset) -> torch.Tensor:
-    predicted = network.eval()(loader.normalise(digits.test.images)).argmax(1)
+    predicted = network.eval()(loader.normalize(digits.test.images)).argmax(1)
     return (predicted == digits.test.labels).float().mean()
 
 
@@ -101,8 +101,8 @@ def accuracy(network: nn.Module, loader: data.Loader, digits: data.Dataset) -> t
     ids=["digits", "nesterov, floor, clip", "augmented, L1", "average, one batch"],
 )  # fmt: skip
 def test_a_run_is_the_loop_by_hand(run):
-    f = run.filled()
-    start = models.build(f.model, 10, 1, image_size=8, seed=derive(run.seed, "start"))
+    model = run.resolve().model
+    start = models.build(model, 10, 1, image_size=8, seed=derive(run.seed, "start"))
     average = copy.deepcopy(start) if run.ema else None
     expected = by_hand(run, start, parse(run.loss), average)
     found = fit(replace(run, device="cpu"))
@@ -113,3 +113,9 @@ def test_a_run_is_the_loop_by_hand(run):
         found.network.state_dict().items(), start.state_dict().values(), strict=True
     ):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-8, msg=name)
+    assert (found.ema_network is None) == (average is None)
+    if average is not None:
+        averaged = found.ema_network.state_dict()
+        for name, value in average.state_dict().items():
+            if value.is_floating_point():
+                torch.testing.assert_close(averaged[name], value, rtol=0, atol=1e-8, msg=name)

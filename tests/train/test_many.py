@@ -27,20 +27,20 @@ RUNS = [
 def test_many_are_what_each_is_alone(pack):
     seen = []
     results = fit_many(RUNS, pack=pack, on_epoch=lambda p: seen.append((p.run, p.epoch)))
-    assert [r.run for r in results] == RUNS
+    assert [r.run for r in results] == [run.resolve() for run in RUNS]
     for run, result in zip(RUNS, results, strict=True):
         alone = fit(run)
         assert but_seconds(result.history) == but_seconds(alone.history)
         assert same(weights(result.network), weights(alone.network))
-        assert [e for r, e in seen if r == run] == list(range(1, run.epochs + 1))
+        assert [e for r, e in seen if r == run.resolve()] == list(range(1, run.epochs + 1))
 
 
 def test_many_and_one_share_their_folders(tmp_path):
     one = fit(RUNS[1], out=tmp_path)
     seen = []
     results = fit_many(RUNS[:2], out=tmp_path, on_epoch=seen.append)
-    assert {p.run for p in seen} == {RUNS[0]}
-    assert [r.run for r in results] == RUNS[:2]
+    assert {p.run for p in seen} == {RUNS[0].resolve()}
+    assert [r.run for r in results] == [run.resolve() for run in RUNS[:2]]
     assert results[1].folder == one.folder
     assert len(os.listdir(tmp_path)) == 2
 
@@ -67,7 +67,7 @@ def test_one_that_diverges_does_not_stop_the_others(tmp_path):
 def test_each_starts_from_the_network_that_was_given():
     network = flat_net()
     before = weights(network)
-    results = fit_many([tiny(), tiny(seed=1)], own={"network": network})
+    results = fit_many([tiny(), tiny(seed=1)], overrides={"network": network})
     assert same(before, weights(network))
     assert len({id(r.network) for r in results}) == 2
     alone = fit(tiny(seed=1), network=flat_net())
@@ -98,9 +98,9 @@ def test_runs_taken_up_at_different_epochs_meet(tmp_path):
 
 
 def test_a_pack_is_of_one_size():
-    trainees = [Setup().trainee(Run(batch_size=b, device="cpu")) for b in (32, 64)]
+    trainers = [Setup().trainer(Run(batch_size=b, device="cpu").resolve()) for b in (32, 64)]
     with pytest.raises(ValueError, match="training sets and batches of one size"):
-        Pack(trainees)
+        Pack(trainers)
 
 
 @pytest.mark.skipif(

@@ -11,7 +11,7 @@ import torch
 
 from noiseproof.results import Folder
 from noiseproof.train import fit
-from noiseproof.train._measure import accuracy, calibration_error, first_bad, fit_to_labels
+from noiseproof.train._measure import accuracy, calibration_error, first_nonfinite, fit_to_labels
 
 from .subjects import tiny
 
@@ -83,4 +83,4 @@ def test_clean_labels_have_no_share_of_wrong_ones(tmp_path):
     ],
 )
 def test_the_first_loss_that_is_no_number(losses, first):
-    assert int(first_bad(torch.tensor(losses))) == first
+    assert int(first_nonfinite(torch.tensor(losses))) == first

@@ -77,7 +77,7 @@ def literal(objective: NLNLObjective, logits, labels, index, stage: int) -> floa
             if p[y] > 0.5:
                 total, chosen = total - weight * math.log(p[y]), chosen + 1
         elif stage == 0 or p[y] > 1 / classes:
-            others = objective.drawn[i].tolist()
+            others = objective.complementary_labels[i].tolist()
             total -= weight * sum(math.log(max(1 - p[k], 1e-5)) for k in others)
             chosen += 1
     return total / max(chosen, 1)
@@ -88,11 +88,11 @@ def literal(objective: NLNLObjective, logits, labels, index, stage: int) -> floa
 def test_nlnl_is_its_literal_twin(stage, complements):
     labels = torch.tensor([0, 1, 2, 3, 0, 0, 1, 3, 3, 3])
     objective = nlnl(labels, complements=complements)
-    objective.begin(3 * stage)
+    objective.begin_epoch(3 * stage)
     index = torch.tensor([9, 2, 0, 4, 7, 5])
     logits = 2 * torch.randn(6, 4)
     logits[0, 3] = 6.0  # one sample is sure of its label, one of another
-    logits[1, int(objective.drawn[2, 0])] = 40.0
+    logits[1, int(objective.complementary_labels[2, 0])] = 40.0
     logits[2:4] = 0.5 * F.one_hot(labels[index[2:4]], 4)  # and two of p = 0.35, above 1/K
     found = objective(logits, labels[index], index)
     expected = literal(objective, logits, labels[index], index, stage)
@@ -103,7 +103,7 @@ def test_nlnl_has_three_stages_of_equal_length():
     objective = nlnl(torch.arange(4), epochs=9)
     stages = []
     for epoch in range(9):
-        objective.begin(epoch)
+        objective.begin_epoch(epoch)
         stages.append(int(objective.stage))
     assert stages == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
@@ -111,26 +111,26 @@ def test_nlnl_has_three_stages_of_equal_length():
 def test_complementary_labels_are_all_but_the_given_one_and_new_every_epoch():
     labels = torch.arange(4).repeat(500)
     one, again = nlnl(labels), nlnl(labels)
-    one.begin(0)
-    first = one.drawn.clone()
+    one.begin_epoch(0)
+    first = one.complementary_labels.clone()
     for label in range(4):
         counts = torch.bincount(first[labels == label].flatten(), minlength=4)
         assert counts[label] == 0
         assert bool((counts[torch.arange(4) != label] > 500 / 3 - 50).all())
-    one.begin(1)
-    assert not torch.equal(one.drawn, first)
-    again.begin(1)  # a run that is taken up again draws what it would have drawn
-    assert torch.equal(one.drawn, again.drawn)
+    one.begin_epoch(1)
+    assert not torch.equal(one.complementary_labels, first)
+    again.begin_epoch(1)  # a run that is taken up again draws what it would have drawn
+    assert torch.equal(one.complementary_labels, again.complementary_labels)
 
 
 def test_a_hundred_classes_take_110_complementary_labels():
-    assert nlnl(torch.arange(100), 100).drawn.shape == (100, 110)
-    assert nlnl(torch.arange(10), 10).drawn.shape == (10, 1)
+    assert nlnl(torch.arange(100), 100).complementary_labels.shape == (100, 110)
+    assert nlnl(torch.arange(10), 10).complementary_labels.shape == (10, 1)
 
 
 def test_nothing_chosen_gives_zero_and_no_nan():
     objective = nlnl(torch.zeros(2, dtype=torch.int64))
-    objective.begin(8)
+    objective.begin_epoch(8)
     logits = torch.tensor([[-9.0, 9, 0, 0], [-9.0, 0, 9, 0]], requires_grad=True)
     value = objective(logits, torch.zeros(2, dtype=torch.int64), torch.arange(2))
     (gradient,) = torch.autograd.grad(value, logits)

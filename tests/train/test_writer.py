@@ -104,7 +104,7 @@ def test_a_full_disk_loses_nothing_that_was_written(writes, tmp_path, monkeypatc
         fill_the_disk(patch, writes)
         with pytest.raises(OSError, match=r"could not be written and is as it was: No space left"):
             fit(run, out=tmp_path)
-    folder = tmp_path / run.hash
+    folder = tmp_path / run.resolve().hash
     files = sorted(os.listdir(folder))
     assert not [name for name in files if name.startswith(".")]
     assert len(Folder(folder).read_history()) == min(max(0, (writes - 1) // 2), 3)

@@ -14,13 +14,13 @@ from ._benches import bench, names
 from ._plan import Plan, plan
 from ._run import Outcome, run
 from ._toml import read_bench
-from ._work import Said
+from ._work import RunEvent
 
 __all__ = [
     "Bench",
     "Outcome",
     "Plan",
-    "Said",
+    "RunEvent",
     "bench",
     "grid",
     "names",

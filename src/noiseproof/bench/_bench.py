@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..results import method_of
-from ..train import Run
+from .. import catalogue
+from .._errors import UsageError
+from .._hints import match_name
+from ..runs import ResolvedRun, Run
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Run))
 # A table's first seed should be whole before its second begins, and runs of one network together.
@@ -35,7 +37,7 @@ class Bench:
     @property
     def cells(self) -> list[Key]:
         """Its cells, as `noiseproof.results.Cell.key` has them: dataset, noise, rate, method."""
-        return list(dict.fromkeys(map(key_of, self.runs)))
+        return list(dict.fromkeys((*r.condition, r.method) for r in map(Run.resolve, self.runs)))
 
     def narrow(
         self,
@@ -51,55 +53,62 @@ class Bench:
         """The same bench with fewer runs, or shorter ones.
 
         ``dataset``, ``noise``, ``rate`` and ``loss`` keep what they name, a loss by its text or by
-        its name in the papers; ``seeds``, ``epochs`` and ``protocol`` stand in for the bench's own.
+        its name in the papers; ``seeds``, ``epochs`` and ``protocol`` replace those of the bench.
 
         >>> from noiseproof.bench import bench
         >>> len(bench("quick").narrow(loss=["NCE+RCE"], rate=[0.6], seeds=[0]))
         1
         """
-        runs: Sequence[Run] = self.runs
-        runs = self._keep(runs, "dataset", dataset, lambda r: r.dataset, str.lower)
-        runs = self._keep(runs, "noise", noise, lambda r: key_of(r)[1], str.lower)
-        runs = self._keep(runs, "rate", rate, lambda r: key_of(r)[2], float)
-        runs = self._keep(runs, "loss", loss, lambda r: method_of(r.loss), method_of)
+        runs = self.runs
+        for what, wanted, matches in (
+            ("dataset", dataset, _has_dataset), ("noise", noise, _has_noise),
+            ("rate", rate, _has_rate), ("loss", loss, ResolvedRun.means),
+        ):  # fmt: skip
+            runs = self._keep(runs, what, list(wanted), matches)
         if seeds := list(seeds):
-            runs = [dataclasses.replace(run, seed=seed) for seed in seeds for run in runs]
+            runs = tuple(dataclasses.replace(r, seed=seed) for seed in seeds for r in runs)
         given: dict[str, Any] = {"epochs": epochs, "protocol": protocol}
         changed = {name: value for name, value in given.items() if value is not None}
-        runs = [dataclasses.replace(run, **changed) for run in runs]
+        runs = tuple(dataclasses.replace(run, **changed) for run in runs)
         if not runs:
-            raise ValueError(f"{self.name} has no run of all that was asked for at once")
+            raise UsageError(f"{self.name} has no run of all that was asked for at once")
         return dataclasses.replace(self, runs=unique(runs))
 
     def _keep(
         self,
-        runs: Sequence[Run],
+        runs: tuple[Run, ...],
         what: str,
-        wanted: Iterable[Any],
-        value_of: Callable[[Run], Any],
-        read: Callable[[Any], Any],
-    ) -> Sequence[Run]:
-        """Those runs whose value is among the wanted ones; one that no run has is an error."""
-        kept = {read(value) for value in wanted}
-        has = {value_of(run): None for run in self.runs}
-        for value in kept - set(has):
-            known = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in has)
-            raise ValueError(f"{self.name} has no {what} {value}; it has {known}")
-        return [run for run in runs if value_of(run) in kept] if kept else runs
+        wanted: Sequence[Any],
+        matches: Callable[[ResolvedRun, Any], bool],
+    ) -> tuple[Run, ...]:
+        """Those runs that match a wanted value; a value that no run has is an error."""
+        if not wanted:
+            return runs
+        resolved = [run.resolve() for run in self.runs]
+        for value in wanted:
+            if not any(matches(run, value) for run in resolved):
+                names = {"loss": "method"}
+                has = dict.fromkeys(getattr(run, names.get(what, what)) for run in resolved)
+                known = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in has)
+                raise UsageError(f"{self.name} has no {what} {value}; it has {known}")
+        return tuple(run for run in runs if any(matches(run.resolve(), value) for value in wanted))
 
 
-def key_of(run: Run) -> Key:
-    """The cell of a run."""
-    filled = run.filled()
-    rate = filled.rate
-    assert filled.noise is not None
-    noise = "none" if filled.noise in ("symmetric", "asymmetric") and not rate else filled.noise
-    return filled.dataset, noise, rate, method_of(run.loss)
+def _has_dataset(run: ResolvedRun, name: str) -> bool:
+    return run.dataset == match_name(name, catalogue.DATASETS, "data set")
+
+
+def _has_noise(run: ResolvedRun, name: str) -> bool:
+    return run.noise == name.lower()
+
+
+def _has_rate(run: ResolvedRun, rate: float) -> bool:
+    return run.rate == float(rate)
 
 
 def unique(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Each run once: with noise="none" every rate is the same run."""
-    return tuple({run.hash: run for run in runs}.values())
+    """Each run once: with noise="none", for example, every rate is the same run."""
+    return tuple({run.resolve().hash: run for run in runs}.values())
 
 
 def grid(**axes: Any) -> list[Run]:
@@ -107,7 +116,7 @@ def grid(**axes: Any) -> list[Run]:
 
     >>> [str(run) for run in grid(noise=["none", "symmetric"], rate=0.4, loss=["ce", "nce"])]
     ... # doctest: +NORMALIZE_WHITESPACE
-    ['digits, none, ce, seed 0', 'digits, none, nce, seed 0',
+    ['digits, clean, ce, seed 0', 'digits, clean, nce, seed 0',
      'digits, symmetric 0.4, ce, seed 0', 'digits, symmetric 0.4, nce, seed 0']
     """
     names = sorted(axes, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))

@@ -9,37 +9,38 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..train import Run
+from ..runs import ResolvedRun
 from ._machine import cores, gpus
-from ._work import Place, Said
+from ._work import RunEvent, WorkerConfig
 from ._worker import FREE, READY
 
 _MAIN = f"from {__package__}._worker import main; main()"
-_STILLBORN = 3  # so many workers may end before they are ready, killed by whomever
+_MAX_FAILED_STARTS = 3  # workers that may end before they are ready
 
 
 @dataclass(frozen=True)
-class Died:
+class WorkerDied:
     """A worker ended with these runs under way."""
 
-    runs: list[Run]
+    runs: list[ResolvedRun]
     why: str
 
 
 @dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[bytes]
-    place: Place
-    pack: list[Run] = field(default_factory=list)
+    config: WorkerConfig
+    pack: list[ResolvedRun] = field(default_factory=list)
     text: bytes = b""
     ready: bool = False
 
-    def give(self, pack: Sequence[Run]) -> None:
+    def assign(self, pack: Sequence[ResolvedRun]) -> None:
         self.pack = list(pack)
-        content = {"runs": [asdict(run) for run in pack], "place": self.place.plain()}
+        runs = [{"settings": run.settings(), "device": run.device} for run in pack]
+        content = {"runs": runs, "config": self.config.to_json()}
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its output has ended too: `wait` finds out
             self.process.stdin.write(json.dumps(content).encode() + b"\n")
@@ -51,27 +52,27 @@ class _Worker:
         return self.process.stdout.fileno()
 
 
-class Local:
+class LocalExecutor:
     """Worker processes that are kept for many runs: importing torch takes a while."""
 
-    def __init__(self, place: Place, workers: int | None, most: int) -> None:
-        self.place = place
+    def __init__(self, config: WorkerConfig, workers: int | None, max_workers: int) -> None:
+        self.config = config
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
-        self._stillborn = 0
+        self._failed_starts = 0
         self.on_gpu = False
-        devices = [place.device]
+        devices = [config.device]
         try:
-            if place.device != "cpu" and gpus():
-                first = self._start(place)
+            if config.device != "cpu" and gpus():
+                first = self._start(config)
                 count = self._ready(first)
                 self.on_gpu = count > 0
-                if self.on_gpu and place.device == "auto":
+                if self.on_gpu and config.device == "auto":
                     devices = [f"cuda:{i}" for i in range(count)]
-                    first.place = replace(place, device=devices[0])
-            total = min(workers or (len(devices) if self.on_gpu else cores()), most)
+                    first.config = replace(config, device=devices[0])
+            total = min(workers or (len(devices) if self.on_gpu else cores()), max_workers)
             for i in range(len(self._workers), total):
-                self._start(replace(place, device=devices[i % len(devices)]))
+                self._start(replace(config, device=devices[i % len(devices)]))
         except BaseException:
             self.close()
             raise
@@ -79,26 +80,26 @@ class Local:
     def idle(self) -> bool:
         return any(not worker.pack for worker in self._workers)
 
-    def start(self, pack: Sequence[Run]) -> None:
-        next(worker for worker in self._workers if not worker.pack).give(pack)
+    def start(self, pack: Sequence[ResolvedRun]) -> None:
+        next(worker for worker in self._workers if not worker.pack).assign(pack)
 
-    def wait(self, seconds: float) -> list[Said | Died]:
-        """What was said, waiting for something at most so long."""
-        said: list[Said | Died] = []
+    def wait(self, seconds: float) -> list[RunEvent | WorkerDied]:
+        """What has happened, waiting for something at most so long."""
+        events: list[RunEvent | WorkerDied] = []
         for key, _ in self._selector.select(seconds):
-            said += self._read(key.data)
-        return said
+            events += self._read(key.data)
+        return events
 
     def close(self) -> None:
         """End every worker. What it was at goes on from its last epoch another time."""
         for worker in self._workers:
             worker.process.terminate()
         for worker in self._workers:
-            self._bury(worker)
+            self._reap(worker)
         self._workers.clear()
         self._selector.close()
 
-    def _start(self, place: Place) -> _Worker:
+    def _start(self, config: WorkerConfig) -> _Worker:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         here = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
@@ -106,9 +107,9 @@ class Local:
             [sys.executable, "-c", _MAIN],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=os.environ | threads | {"PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for us, who then end them
+            start_new_session=True,  # Ctrl-C reaches this process, which then ends them
         )  # fmt: skip
-        worker = _Worker(process, place)
+        worker = _Worker(process, config)
         self._workers.append(worker)
         self._selector.register(worker.output, selectors.EVENT_READ, worker)
         return worker
@@ -123,12 +124,12 @@ class Local:
         worker.ready = True
         return int(json.loads(line)["gpus"])
 
-    def _read(self, worker: _Worker) -> list[Said | Died]:
+    def _read(self, worker: _Worker) -> list[RunEvent | WorkerDied]:
         content = os.read(worker.output, 1 << 16)
         if not content:
             return self._died(worker)
         *lines, worker.text = (worker.text + content).split(b"\n")
-        said: list[Said | Died] = []
+        events: list[RunEvent | WorkerDied] = []
         for line in lines:
             message = json.loads(line)
             if message["what"] == FREE:
@@ -136,21 +137,21 @@ class Local:
             elif message["what"] == READY:
                 worker.ready = True
             else:
-                said.append(Said(**message))
-        return said
+                events.append(RunEvent(**message))
+        return events
 
-    def _died(self, worker: _Worker) -> list[Said | Died]:
+    def _died(self, worker: _Worker) -> list[RunEvent | WorkerDied]:
         self._selector.unregister(worker.output)
         self._workers.remove(worker)
-        code = self._bury(worker)
-        self._stillborn += not worker.ready
-        if self._stillborn >= _STILLBORN:
+        code = self._reap(worker)
+        self._failed_starts += not worker.ready
+        if self._failed_starts >= _MAX_FAILED_STARTS:
             raise OSError(f"workers end before they are ready (status {code}); see what they wrote")
-        self._start(worker.place)
+        self._start(worker.config)
         why = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        return [Died(worker.pack, f"its worker {why}")] if worker.pack else []
+        return [WorkerDied(worker.pack, f"its worker {why}")] if worker.pack else []
 
-    def _bury(self, worker: _Worker) -> int:
+    def _reap(self, worker: _Worker) -> int:
         for pipe in (worker.process.stdin, worker.process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):  # what it was given and never read

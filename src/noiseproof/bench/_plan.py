@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from ..results import ERROR, Folder, Record, read
-from ..train import Run, side_by_side
+from .._errors import UsageError
+from ..catalogue import runs_per_gpu
+from ..results import ERROR, Folder, Reading, Record, outdated, read
+from ..runs import ResolvedRun, Run
 from ._bench import Bench
 from ._machine import cores, gpus, processor
 
@@ -46,40 +48,79 @@ def plan(
     """
     out = Path(out)
     if out.is_file():
-        raise ValueError(f"{out} is a file; --out names the folder of the results")
-    wanted = {run.hash: run for run in bench.runs}
-    bundles = read(*sorted(out.glob("*.jsonl"))) if out.is_dir() else None
-    found = {r.hash: r for r in bundles.records if r.hash in wanted} if bundles else {}
-    problems = list(bundles.problems) if bundles else []
-    damaged = set()
-    for name in wanted:
-        if (out / name / "result.json").exists():
-            reading = read(out / name)
-            own = [r for r in reading.records if r.hash == name]
-            found.update((r.hash, r) for r in own)
-            if not own:
-                damaged.add(name)
-                other = [f"{out / name} holds another run, {r.hash}" for r in reading.records]
-                problems += reading.problems + other
-    waiting = [run for name, run in wanted.items() if name not in found and name not in damaged]
-    begun = [run for run in waiting if (out / run.hash / "checkpoint.pt").exists()]
-    done = [found[name] for name in wanted if name in found]
+        raise UsageError(f"{out} is a file; --out names the folder of the results")
+    bundles = read(*sorted(out.glob("*.jsonl"))) if out.is_dir() else Reading([], [])
+    bundled = {record.hash: record for record in bundles.records}
+    done, waiting, problems = [], [], [*bundles.problems, *_of_older_version(out)]
+    for run in bench.runs:
+        record, damage = _look_up(run, out, bundled)
+        problems += damage
+        if record is not None:
+            done.append(record)
+        elif not damage:
+            waiting.append(run)
+    begun = [run for run in waiting if any(_has_checkpoint(out, r) for r in run.resolutions())]
     on_gpu = device != "cpu" and bool(gpus())
     seconds = _estimate(waiting, out, done, on_gpu, workers)
     return Plan(bench, done, waiting, begun, problems, seconds)
 
 
-def failures(bench: Bench, out: Path) -> dict[str, str]:
-    """Why runs could not be trained, by hash."""
-    found = {}
-    for run in bench.runs:
-        try:
-            content = Folder(out / run.hash).read_json(ERROR)
-        except ValueError as error:
-            content = {"error": str(error)}
-        if content is not None and not (out / run.hash / "result.json").exists():
-            found[run.hash] = str(content.get("error"))
+def _look_up(
+    run: Run, out: Path, bundled: dict[str, Record]
+) -> tuple[Record | None, list[str]]:  # fmt: skip
+    """The record of a run that has ended, and what is wrong where its folder cannot be read."""
+    problems: list[str] = []
+    for resolved in run.resolutions():
+        if resolved.hash in bundled:
+            return bundled[resolved.hash], []
+        folder = out / resolved.folder
+        if (folder / "result.json").exists():
+            reading = read(folder)
+            found = [r for r in reading.records if r.hash == resolved.hash]
+            if found:
+                return found[0], []
+            other = [f"{folder} holds another run, {r.hash}" for r in reading.records]
+            problems += reading.problems + other
+    return None, problems
+
+
+def ended_since(plan: Plan, out: Path) -> tuple[list[Record], list[str]]:
+    """The records of runs that were waiting and have ended since, and what cannot be read."""
+    records, problems = [], []
+    for run in plan.waiting:
+        record, damage = _look_up(run, out, {})
+        problems += damage
+        if record is not None:
+            records.append(record)
+    return records, problems
+
+
+def failures(runs: Iterable[Run], out: Path) -> list[tuple[Run, str]]:
+    """The runs that could not be trained, and why."""
+    found = []
+    for run in runs:
+        for resolved in run.resolutions():
+            folder = Folder(out / resolved.folder)
+            try:
+                content = folder.read_json(ERROR)
+            except UsageError as error:
+                content = {"error": str(error)}
+            if content is not None and not (folder.path / "result.json").exists():
+                found.append((run, str(content.get("error"))))
+                break
     return found
+
+
+def _of_older_version(out: Path) -> list[str]:
+    count = len(outdated(out)) if out.is_dir() else 0
+    if not count:
+        return []
+    runs = "1 run is" if count == 1 else f"{count} runs are"
+    return [f"{runs} of an older version: noiseproof results {out} --upgrade renames them"]
+
+
+def _has_checkpoint(out: Path, run: ResolvedRun) -> bool:
+    return (out / run.folder / "checkpoint.pt").exists()
 
 
 def _estimate(
@@ -91,41 +132,42 @@ def _estimate(
     for record in done:
         if record.about.get("machine", {}).get("device") in here and record.history:
             seconds = record.column("seconds")
-            s = record.settings
-            kind = s["dataset"], s["model"], s["batch_size"]
-            spent.setdefault(kind, []).append(fmean(seconds[1:] or seconds))
+            spent.setdefault(_size(record.run), []).append(fmean(seconds[1:] or seconds))
     table = _ON_GPU if on_gpu else _ON_CPU
     total = 0.0
     for run in waiting:
-        filled = run.filled()
-        assert filled.model is not None
-        assert filled.epochs is not None
-        assert filled.batch_size is not None
-        kind = filled.dataset, filled.model, filled.batch_size
-        each = fmean(spent[kind]) if kind in spent else table.get(kind)
+        resolved = run.resolve(on_gpu=on_gpu)
+        size = _size(resolved)
+        each = fmean(spent[size]) if size in spent else table.get(size)
         if each is None:
             return None
-        total += each * (filled.epochs - _trained(out / run.hash))
+        total += each * (resolved.epochs - _epochs_done(out, resolved))
     return total / (workers or (len(gpus()) if on_gpu else cores()))
 
 
-def _trained(folder: Path) -> int:
+def _size(run: ResolvedRun) -> tuple[str, str, int]:
+    """What decides how long an epoch takes."""
+    return run.dataset, run.model, run.batch_size
+
+
+def _epochs_done(out: Path, run: ResolvedRun) -> int:
     """How many epochs a run that has not ended has behind it."""
     try:
-        return len(Folder(folder).read_history()) if (folder / "checkpoint.pt").exists() else 0
-    except ValueError:
+        folder = Folder(out / run.folder)
+        return len(folder.read_history()) if _has_checkpoint(out, run) else 0
+    except UsageError:
         return 0
 
 
-def packs(runs: Iterable[Run], on_gpu: bool) -> list[list[Run]]:
+def packs(runs: Iterable[ResolvedRun], on_gpu: bool) -> list[list[ResolvedRun]]:
     """Runs as they are handed out: one by one, or those that a GPU trains side by side."""
     if not on_gpu:
         return [[run] for run in runs]
-    kinds: dict[tuple[object, ...], list[Run]] = {}
+    groups: dict[tuple[object, ...], list[ResolvedRun]] = {}
     for run in runs:
-        kinds.setdefault(run.kind, []).append(run)
+        groups.setdefault(run.pack_key, []).append(run)
     found = []
-    for alike in kinds.values():
-        width = side_by_side(alike[0].filled().model)
+    for alike in groups.values():
+        width = runs_per_gpu(alike[0].model)
         found += [alike[i : i + width] for i in range(0, len(alike), width)]
     return found

@@ -6,7 +6,6 @@ goes on from its last epoch; where they do not, what a run kept is sent back.
 
 from __future__ import annotations
 
-import importlib
 import os
 import secrets
 import shutil
@@ -16,46 +15,49 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..train import Run
-from ._local import Died
-from ._work import Place, Said, work
+from .._errors import require
+from ..runs import ResolvedRun
+from ._local import WorkerDied
+from ._work import RunEvent, WorkerConfig, work
 
 Files = dict[str, dict[str, bytes]]  # by run, by name
-_SENT = ("run.json", "history.csv", "result.json", "error.json", "model.pt")
+_SENT = ("run.json", "history.csv", "result.json", "error.json", "model.pt", "model-ema.pt")
 
 
-def _task(runs: Sequence[Run], place: Place, token: str) -> tuple[list[Said], Files]:
+def _task(
+    runs: Sequence[ResolvedRun], config: WorkerConfig, token: str
+) -> tuple[list[RunEvent], Files]:
     """Runs on a node: train, and send back what the folder of results here does not show there."""
     import torch
 
     torch.set_num_threads(1)
-    said: list[Said] = []
-    work(runs, place, said.append)
-    if (place.out / token).exists():
-        return [s for s in said if s.what != "epoch"], {}
+    events: list[RunEvent] = []
+    work(runs, config, events.append)
+    if (config.out / token).exists():
+        return [e for e in events if e.what != "epoch"], {}
     files: Files = {}
-    for name in (s.hash for s in said if s.what == "ended"):  # others are another process's
-        folder = place.out / name
+    for name in (e.hash for e in events if e.what == "ended"):  # others are another process's
+        folder = config.out / name
         paths = [folder / name for name in _SENT]
         files[name] = {path.name: path.read_bytes() for path in paths if path.exists()}
         if "result.json" in files[name]:  # one that failed may go on from what it kept
             shutil.rmtree(folder, ignore_errors=True)
-    return [s for s in said if s.what != "epoch"], files
+    return [e for e in events if e.what != "epoch"], files
 
 
-class Cluster:
+class RayExecutor:
     """The nodes of a Ray cluster as one place to train."""
 
-    def __init__(self, place: Place, address: str | None, workers: int | None) -> None:
-        self.place = place
+    def __init__(self, config: WorkerConfig, address: str | None, workers: int | None) -> None:
+        self.config = config
         self._ray: Any = _connect(address, workers)
         self._token = f".shared-{secrets.token_hex(8)}"  # seen by nodes that share the folder
-        self._tasks: dict[Any, list[Run]] = {}
-        self._seen: dict[str, int] = {}  # epochs that were told of
-        self._most = workers
-        self.on_gpu = place.device != "cpu" and self._ray.cluster_resources().get("GPU", 0) >= 1
-        place.out.mkdir(parents=True, exist_ok=True)
-        (place.out / self._token).touch()
+        self._tasks: dict[Any, list[ResolvedRun]] = {}
+        self._epochs_seen: dict[str, int] = {}
+        self._max_tasks = workers
+        self.on_gpu = config.device != "cpu" and self._ray.cluster_resources().get("GPU", 0) >= 1
+        config.out.mkdir(parents=True, exist_ok=True)
+        (config.out / self._token).touch()
         # A worker that dies is our matter, as it is elsewhere: Ray is not to try again by itself.
         options = {"num_cpus": 1, "num_gpus": int(self.on_gpu), "max_retries": 0}
         self._remote = self._ray.remote(**options)(_task)
@@ -63,43 +65,43 @@ class Cluster:
     def idle(self) -> bool:
         has = self._ray.cluster_resources()  # nodes come and go
         slots = int(has.get("GPU" if self.on_gpu else "CPU", 1))
-        return len(self._tasks) < min(max(slots, 1), self._most or slots)
+        return len(self._tasks) < min(max(slots, 1), self._max_tasks or slots)
 
-    def start(self, pack: Sequence[Run]) -> None:
-        device = self.place.device if self.on_gpu else "cpu"
-        task = self._remote.remote(list(pack), replace(self.place, device=device), self._token)
+    def start(self, pack: Sequence[ResolvedRun]) -> None:
+        device = self.config.device if self.on_gpu else "cpu"
+        task = self._remote.remote(list(pack), replace(self.config, device=device), self._token)
         self._tasks[task] = list(pack)
 
-    def wait(self, seconds: float) -> list[Said | Died]:
+    def wait(self, seconds: float) -> list[RunEvent | WorkerDied]:
         if not self._tasks:
             return []
         ended, _ = self._ray.wait(list(self._tasks), timeout=seconds)
-        found: list[Said | Died] = list(self._epochs())
+        found: list[RunEvent | WorkerDied] = list(self._epochs())
         for task in ended:
             pack = self._tasks.pop(task)
             try:
-                said, files = self._ray.get(task)
+                events, files = self._ray.get(task)
             except self._ray.exceptions.RayError as error:
-                found.append(Died(pack, f"its Ray worker died ({type(error).__name__})"))
+                found.append(WorkerDied(pack, f"its Ray worker died ({type(error).__name__})"))
                 continue
             for name, contents in files.items():
-                _keep(self.place.out / name, contents)
-            found += said
+                _keep(self.config.out / name, contents)
+            found += events
         return found
 
-    def _epochs(self) -> Iterator[Said]:
+    def _epochs(self) -> Iterator[RunEvent]:
         """How far the runs under way are, where the nodes' folder is ours."""
         for run in (run for pack in self._tasks.values() for run in pack):
-            history = self.place.out / run.hash / "history.csv"
+            history = self.config.out / run.folder / "history.csv"
             done = history.read_bytes().count(b"\n") - 1 if history.exists() else 0
-            if done > self._seen.get(run.hash, 0):
-                self._seen[run.hash] = done
-                yield Said("epoch", run.hash, done, run.filled().epochs or done)
+            if done > self._epochs_seen.get(run.hash, 0):
+                self._epochs_seen[run.hash] = done
+                yield RunEvent("epoch", run.hash, done, run.epochs)
 
     def close(self) -> None:
         for task in self._tasks:
             self._ray.cancel(task, force=True)
-        (self.place.out / self._token).unlink(missing_ok=True)
+        (self.config.out / self._token).unlink(missing_ok=True)
         self._ray.shutdown()  # a cluster that was there before is only left
 
 
@@ -117,10 +119,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise ValueError('Ray is not installed: pip install "noiseproof[ray]"') from None
+    ray: Any = require("ray", "ray", "the executor ray")
     host, colon, port = (address or "").rpartition(":")
     if colon and port.isdigit() and "/" not in host:  # Ray itself takes minutes to give up
         try:

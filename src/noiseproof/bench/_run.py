@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from .._errors import UsageError
 from ..results import Record
-from ..train import Run
+from ..runs import ResolvedRun, Run
 from ._bench import Bench
-from ._local import Died, Local
-from ._plan import Plan, failures, packs, plan
-from ._work import Place, Said, has_ended, record_error
+from ._local import LocalExecutor, WorkerDied
+from ._plan import Plan, ended_since, failures, packs, plan
+from ._work import RunEvent, WorkerConfig, has_ended, record_error
 
 _TRIES = 3  # so often a worker may die of a run that has not come an epoch further
 _POLL = 1.0  # seconds between looks at the runs that another process has
@@ -26,8 +27,8 @@ class Executor(Protocol):
     on_gpu: bool
 
     def idle(self) -> bool: ...
-    def start(self, pack: Sequence[Run]) -> None: ...
-    def wait(self, seconds: float) -> list[Said | Died]: ...
+    def start(self, pack: Sequence[ResolvedRun]) -> None: ...
+    def wait(self, seconds: float) -> list[RunEvent | WorkerDied]: ...
     def close(self) -> None: ...
 
 
@@ -46,7 +47,7 @@ class Outcome:
 
 
 def run(
-    bench: Bench,
+    bench: Bench | Plan,
     out: Path | str = "runs",
     *,
     data_root: Path | str | None = None,
@@ -55,7 +56,7 @@ def run(
     workers: int | None = None,
     device: str = "auto",
     keep_models: bool = False,
-    watch: Callable[[Said], None] | None = None,
+    watch: Callable[[RunEvent], None] | None = None,
 ) -> Outcome:
     """Run what is not there yet.
 
@@ -63,7 +64,8 @@ def run(
     by one of them. Stopped in any way and started again it goes on where it was.
 
     Args:
-        bench: what to run; `noiseproof.bench.bench` has those of the package by name.
+        bench: what to run; `noiseproof.bench.bench` has those of the package by name. Or a `plan`
+            of it in the same folder.
         out: the folder of results, each run in a folder of its own.
         data_root: where data sets lie.
         executor: this machine, or a Ray cluster.
@@ -73,40 +75,44 @@ def run(
         keep_models: keep the trained networks too.
         watch: called with everything that happens to a run.
     """
+    before = bench if isinstance(bench, Plan) else None
+    bench = bench.bench if isinstance(bench, Plan) else bench
     if bench.missing:
-        raise ValueError(f"{bench.name} cannot be run: {bench.missing}")
+        raise UsageError(f"{bench.name} cannot be run: {bench.missing}")
     if executor not in ("local", "ray"):
-        raise ValueError(f"executor is local or ray; it was {executor!r}")
+        raise UsageError(f"executor is local or ray; it was {executor!r}")
     if address is not None and executor != "ray":
-        raise ValueError("an address is that of a Ray cluster; give --executor ray with it")
+        raise UsageError("an address is that of a Ray cluster; give --executor ray with it")
     if workers is not None and workers < 1:
-        raise ValueError(f"workers is 1 or more; it was {workers}")
+        raise UsageError(f"workers is 1 or more; it was {workers}")
     began = time.monotonic()
     out = Path(out).absolute()
     data_root = None if data_root is None else Path(data_root).absolute()
-    before = plan(bench, out)
+    before = before or plan(bench, out)
     if before.waiting:
-        place = Place(out, data_root, device, keep_models)
+        config = WorkerConfig(out, data_root, device, keep_models)
         where: Executor
         if executor == "ray":
-            from ._ray import Cluster
+            from ._ray import RayExecutor
 
-            where = Cluster(place, address, workers)
+            where = RayExecutor(config, address, workers)
         else:
-            where = Local(place, workers, most=len(before.waiting))
+            where = LocalExecutor(config, workers, max_workers=len(before.waiting))
         try:
-            _drive(before, where, out, watch or (lambda said: None))
+            _drive(before, where, out, watch or (lambda event: None))
         finally:
             where.close()
-    after = plan(bench, out)
-    why = failures(bench, out)
-    failed = [(r, why[r.hash]) for r in after.waiting if r.hash in why]
-    return Outcome(bench, after.done, failed, after.problems, time.monotonic() - began)
+    records, problems = ended_since(before, out)
+    failed = failures(before.waiting, out)
+    return Outcome(
+        bench, before.done + records, failed, before.problems + problems, time.monotonic() - began
+    )
 
 
-def _drive(what: Plan, where: Executor, out: Path, watch: Callable[[Said], None]) -> None:
-    runs = {r.hash: r for r in what.waiting}
-    queue = deque(packs(what.waiting, where.on_gpu))
+def _drive(plan: Plan, where: Executor, out: Path, watch: Callable[[RunEvent], None]) -> None:
+    """Train the waiting runs, each to its end, and retry those whose worker died."""
+    runs = {r.hash: r for r in (_resolved(run, where.on_gpu) for run in plan.waiting)}
+    queue = deque(packs(runs.values(), where.on_gpu))
     open_runs = set(runs)  # not ended
     busy: set[str] = set()  # of those, the ones that another process has
     died: Counter[str] = Counter()
@@ -114,31 +120,36 @@ def _drive(what: Plan, where: Executor, out: Path, watch: Callable[[Said], None]
     while open_runs:
         while queue and where.idle():
             where.start(queue.popleft())
-        for said in where.wait(_POLL):
-            if isinstance(said, Died):
-                for run in (r for r in said.runs if r.hash in open_runs):
+        for event in where.wait(_POLL):
+            if isinstance(event, WorkerDied):
+                for run in (r for r in event.runs if r.hash in open_runs):
                     died[run.hash] += 1
                     if died[run.hash] < _TRIES:
                         queue.appendleft([run])
                     else:
-                        error = OSError(f"{said.why}, {_TRIES} times")
+                        error = OSError(f"{event.why}, {_TRIES} times")
                         line = record_error(out, run, error)
                         open_runs.discard(run.hash)
-                        watch(Said("ended", run.hash, error=line))
-            elif said.what == "busy":
-                busy.add(said.hash)
+                        watch(RunEvent("ended", run.hash, error=line))
+            elif event.what == "busy":
+                busy.add(event.hash)
             else:
-                if said.what == "ended":
-                    open_runs.discard(said.hash)
+                if event.what == "ended":
+                    open_runs.discard(event.hash)
                 else:
-                    del died[said.hash]  # it got on, so it will come to its end
-                watch(said)
+                    del died[event.hash]  # it got on, so it will come to its end
+                watch(event)
         if busy and time.monotonic() - looked > _POLL:
             looked = time.monotonic()
             for name in [n for n in busy if has_ended(out, runs[n])]:
                 busy.discard(name)
                 open_runs.discard(name)
-                watch(Said("ended", name))
+                watch(RunEvent("ended", name))
             if not queue and where.idle():  # try the next: its process may be gone
                 queue += packs([runs[name] for name in busy], where.on_gpu)
                 busy.clear()
+
+
+def _resolved(run: Run, on_gpu: bool) -> ResolvedRun:
+    """The run as this executor will train it."""
+    return run.resolve(on_gpu=on_gpu if run.device == "auto" else run.device.startswith("cuda"))

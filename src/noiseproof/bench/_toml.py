@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._errors import UsageError
 from .._hints import nearest
-from ..train import Run
+from ..runs import Run
 from ._bench import FIELDS, Bench, grid, unique
 
-_WORDS = ("title", "shows", "also", "without")
+_WORDS = ("title", "shows", "include", "exclude")
 
 
 def read_bench(path: Path | str) -> Bench:
     """A bench from a file: every setting of a run as one value, or as a list of values to combine.
 
-    Tables ``[[also]]`` add runs: they take what they do not say from above. Tables ``[[without]]``
-    leave out the runs that have all the values they name::
+    Tables ``[[include]]`` add runs: they take what they do not say from above. Tables
+    ``[[exclude]]`` leave out the runs that have all the values they name::
 
         title = "Which loss for my noise?"
         dataset = "cifar10"
@@ -28,11 +29,11 @@ def read_bench(path: Path | str) -> Bench:
         seed = [0, 1, 2]
         epochs = 30
 
-        [[also]]
+        [[include]]
         loss = "jal-ce"
         rate = 0.8
 
-        [[without]]
+        [[exclude]]
         loss = "ce"
         rate = 0.2
     """
@@ -40,30 +41,30 @@ def read_bench(path: Path | str) -> Bench:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from None
+        raise UsageError(f"{path} is not TOML: {error}") from None
     axes = {k: v for k, v in content.items() if k not in _WORDS}
-    also, without = (_tables(content, word, path) for word in ("also", "without"))
-    for table in (axes, *also, *without):
+    include, exclude = (_tables(content, word, path) for word in ("include", "exclude"))
+    for table in (axes, *include, *exclude):
         for name in table:
             if name not in FIELDS:
-                raise ValueError(f"{path}: {_unknown(name)}")
-    for table in (axes, *also):
+                raise UsageError(f"{path}: {_unknown(name)}")
+    for table in (axes, *include):
         for name, value in table.items():
             if value == []:
-                raise ValueError(f"{path}: {name} has no value")
+                raise UsageError(f"{path}: {name} has no value")
     try:
         runs = grid(**axes)
-        for table in also:
+        for table in include:
             runs += grid(**axes | table)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from None
-    for table in without:
+        raise UsageError(f"{path}: {error}") from None
+    for table in exclude:
         if not any(_has(run, table) for run in runs):
             what = ", ".join(f"{name} = {value!r}" for name, value in table.items())
-            raise ValueError(f"{path}: no run has what [[without]] leaves out, {what}")
-    kept = [run for run in runs if not any(_has(run, table) for table in without)]
+            raise UsageError(f"{path}: no run has what [[exclude]] leaves out, {what}")
+    kept = [run for run in runs if not any(_has(run, table) for table in exclude)]
     if not kept:
-        raise ValueError(f"{path}: [[without]] leaves no run")
+        raise UsageError(f"{path}: [[exclude]] leaves no run")
     title, shows = (str(content.get(word, "")) for word in ("title", "shows"))
     return Bench(path.stem, title or path.stem, shows, unique(kept))
 
@@ -71,7 +72,7 @@ def read_bench(path: Path | str) -> Bench:
 def _tables(content: Mapping[str, Any], word: str, path: Path) -> list[dict[str, Any]]:
     tables = content.get(word, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ValueError(f"{path}: {word} is a list of tables; write [[{word}]]")
+        raise UsageError(f"{path}: {word} is a list of tables; write [[{word}]]")
     return tables
 
 

@@ -11,7 +11,7 @@ import os
 import queue
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import IO, Any
 
 FREE = "free"  # said when a pack is done
@@ -27,22 +27,25 @@ def main() -> None:
 
         import torch
 
-        from ..train import Run
-        from ._work import Place, Said, work
+        from ..runs import ResolvedRun
+        from ._work import RunEvent, WorkerConfig, work
 
         torch.set_num_threads(1)
 
         def say(content: dict[str, Any]) -> None:
             out.write(json.dumps(content) + "\n")
 
-        def tell(said: Said) -> None:
-            say(asdict(said))
+        def tell(event: RunEvent) -> None:
+            say(asdict(event))
 
         say({"what": READY, "gpus": torch.cuda.device_count()})
         while True:
             content = json.loads(lines.get())
-            runs = [Run(**settings) for settings in content["runs"]]
-            work(runs, Place.of(content["place"]), tell)
+            runs = [
+                replace(ResolvedRun.from_settings(run["settings"]), device=run["device"])
+                for run in content["runs"]
+            ]
+            work(runs, WorkerConfig.from_json(content["config"]), tell)
             say({"what": FREE})
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 
 from tyro.extras import SubcommandApp
 
 import noiseproof
+from noiseproof._errors import DivergedError
 
 from ._bench import bench
 from ._losses import losses
@@ -34,9 +36,9 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
-    except (ValueError, TypeError) as error:
+    except (noiseproof.UsageError, noiseproof.MissingExtraError) as error:
         _say(error, 2)
-    except ArithmeticError as error:  # a run that diverged
+    except DivergedError as error:
         _say(error, 1)
     except BrokenPipeError:  # noiseproof losses | head
         sys.stderr.close()
@@ -44,6 +46,9 @@ def main() -> None:
         _say(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
     except KeyboardInterrupt:
         _say("stopped; the same command goes on from the last epoch", 130)
+    except Exception:
+        traceback.print_exc()
+        _say("this is a fault of noiseproof: please report it with the lines above", 70)
 
 
 def _warn(message: Warning | str, *_where: object, **_: object) -> None:

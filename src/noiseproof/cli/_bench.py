@@ -15,7 +15,7 @@ import tyro
 from ._words import count
 
 if TYPE_CHECKING:
-    from noiseproof.bench import Bench, Outcome, Plan, Said
+    from noiseproof.bench import Bench, Outcome, Plan, RunEvent
 
 SILENCE = 60.0  # seconds after which something is said where there is no bar
 
@@ -83,7 +83,7 @@ def bench(
     with ExitStack() as stack:
         watch = _progress(plan, stack) if plan.waiting else None
         outcome = benches.run(
-            found, out, data_root=data_root, executor=executor, address=address, workers=workers,
+            plan, out, data_root=data_root, executor=executor, address=address, workers=workers,
             device=device, keep_models=keep_models, watch=watch,
         )  # fmt: skip
     _say_outcome(outcome, out)
@@ -135,30 +135,32 @@ def _time(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
 
 
-def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
+def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
-    runs = {run.hash: run for run in plan.waiting}
-    epochs = {name: run.filled().epochs or 1 for name, run in runs.items()}
-    total = sum(epochs.values())
+    # whatever precision the workers will have
+    runs = {run.hash: run for given in plan.waiting for run in given.resolutions()}
+    number = len(plan.waiting)
+    total = sum(run.resolve().epochs for run in plan.waiting)
     seen: dict[str, int] = {}
     ended = 0
 
-    def line(said: Said) -> str:
-        what = said.error or ("" if said.accuracy is None else f"test accuracy {said.accuracy:.2%}")
-        return f"{ended}/{len(runs)}  {runs[said.hash]}: {what or 'done by another process'}"
+    def line(event: RunEvent) -> str:
+        accuracy = "" if event.accuracy is None else f"test accuracy {event.accuracy:.2%}"
+        what = event.error or accuracy or "done by another process"
+        return f"{ended}/{number}  {runs[event.hash]}: {what}"
 
     if not sys.stdout.isatty():
         began = spoken = time.monotonic()
         trained = 0
 
-        def tell(said: Said) -> None:
+        def tell(event: RunEvent) -> None:
             nonlocal ended, spoken, trained
-            seen[said.hash] = said.epoch if said.what == "epoch" else epochs[said.hash]
-            trained += said.what == "epoch"
+            seen[event.hash] = event.epoch if event.what == "epoch" else runs[event.hash].epochs
+            trained += event.what == "epoch"
             now = time.monotonic()
-            if said.what == "ended":
+            if event.what == "ended":
                 ended += 1
-                print(line(said), flush=True)
+                print(line(event), flush=True)
             elif now - spoken >= SILENCE and trained:
                 left = (total - sum(seen.values())) * (now - began) / trained
                 print(f"epoch {sum(seen.values()):,} of {total:,}, {_time(left)} left", flush=True)
@@ -178,18 +180,18 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[Said], None]:
             Remaining(compact=True), TextColumn("{task.fields[last]}"),
         )
     )  # fmt: skip
-    task = bar.add_task("bench", total=total, ended=f"0/{len(runs)}", last="")
+    task = bar.add_task("bench", total=total, ended=f"0/{number}", last="")
 
-    def watch(said: Said) -> None:
+    def watch(event: RunEvent) -> None:
         nonlocal ended
-        seen[said.hash] = said.epoch if said.what == "epoch" else epochs[said.hash]
-        if said.what == "ended":
+        seen[event.hash] = event.epoch if event.what == "epoch" else runs[event.hash].epochs
+        if event.what == "ended":
             ended += 1
-            if said.error:
-                bar.console.print(line(said), highlight=False, markup=False)
+            if event.error:
+                bar.console.print(line(event), highlight=False, markup=False)
         bar.update(
-            task, completed=sum(seen.values()), ended=f"{ended}/{len(runs)}",
-            last=f"{runs[said.hash].loss} {said.accuracy:.1%}" if said.accuracy else "",
+            task, completed=sum(seen.values()), ended=f"{ended}/{number}",
+            last=f"{runs[event.hash].method} {event.accuracy:.1%}" if event.accuracy else "",
         )  # fmt: skip
 
     return watch

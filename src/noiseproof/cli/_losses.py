@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 import noiseproof
+from noiseproof._errors import UsageError
+from noiseproof.catalogue import method_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +36,7 @@ def losses(
     console = Console()
     if not text:
         if plot is not None:
-            raise ValueError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
+            raise UsageError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
         _list_losses(console) if check is None else _check_losses(console, check)
         return
     loss = _parse(text)
@@ -52,10 +54,10 @@ def losses(
 def _parse(text: str) -> noiseproof.Loss:
     try:
         return noiseproof.parse(text)
-    except ValueError:
-        name = text.lower().replace(" ", "")
-        if any(name == known for known, _ in noiseproof.losses.RECIPES):
-            raise ValueError(
+    except UsageError:
+        name = method_named(text)
+        if name is not None:
+            raise UsageError(
                 f"{name} is a published loss with settings for each data set: noiseproof train "
                 f"--dataset cifar10 --loss {name}, or noiseproof.recipe({name!r}, 'cifar10')"
             ) from None

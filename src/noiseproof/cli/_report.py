@@ -1,4 +1,4 @@
-"""``noiseproof report``: what came out, as a page to look at."""
+"""``noiseproof report``: results as a page with tables and figures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+
+from noiseproof._errors import UsageError
 
 from ._words import count, size
 
@@ -17,9 +19,9 @@ _FORMATS = "{html,latex,csv,markdown,png,svg}"
 
 
 def report(
-    places: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR|FILE")] = (
-        Path("runs"),
-    ),
+    sources: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR|FILE")
+    ] = (Path("runs"),),
     *,
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
     format: Annotated[
@@ -35,7 +37,7 @@ def report(
     the figures, a file each (png, svg).
 
     Args:
-        places: folders of runs, or bundles of results.
+        sources: folders of runs, or bundles of results.
         out: the file to write, report.html and the like by default; for png and svg a folder,
             figures by default.
         format: html for the page; latex, csv, markdown for its tables; png, svg for its figures;
@@ -44,33 +46,34 @@ def report(
         beside: results of others to show in a section of their own, such as a reference; they have
             no part in the conclusion.
     """
-    from noiseproof.report import SUFFIXES, conclusions, study, write
+    from noiseproof.report import SUFFIXES, make_report, write
     from noiseproof.results import read
 
-    kind = _format(format, out)
-    reading, others = read(*places), read(*beside)
+    chosen = _choose_format(format, out)
+    reading, others = read(*sources), read(*beside)
     for problem in reading.problems + others.problems:
         print(f"noiseproof: {problem}", file=sys.stderr)
-    pictures = kind not in SUFFIXES
-    where = out or Path("figures" if pictures else f"report{SUFFIXES[kind]}")
-    written = write(reading, where, kind, title, others if beside else None)
-    print(conclusions(study(reading))[0])
-    large = size(sum(path.stat().st_size for path in written))
-    what = f"{count(len(written), 'figure')} in {where}" if pictures else str(where)
-    print(f"{what}, {large}, from {count(len(reading.records), 'run')}")
+    is_folder = chosen not in SUFFIXES
+    path = out or Path("figures" if is_folder else f"report{SUFFIXES[chosen]}")
+    made = make_report(reading)
+    written = write(made, path, chosen, title, make_report(others) if beside else None)
+    print(made.conclusions[0])
+    total = size(sum(file.stat().st_size for file in written))
+    what = f"{count(len(written), 'figure')} in {path}" if is_folder else str(path)
+    print(f"{what}, {total}, from {count(len(reading.records), 'run')}")
 
 
-def _format(given: Format | None, out: Path | None) -> Format:
-    """That of the file's name; a format that says something else is a mistake."""
-    named: dict[str, Format] = {
+def _choose_format(given: Format | None, out: Path | None) -> Format:
+    """The format given, or else that of the file's suffix; an error where the two disagree."""
+    by_suffix: dict[str, Format] = {
         ".html": "html", ".tex": "latex", ".csv": "csv", ".md": "markdown", ".png": "png",
         ".svg": "svg",
     }  # fmt: skip
-    name = None if out is None else named.get(out.suffix.lower())
-    if given is None and name in ("png", "svg"):
-        raise ValueError(
-            f"figures are a file each; give --format {name} and a folder as --out, not {out}"
+    named = None if out is None else by_suffix.get(out.suffix.lower())
+    if given is None and named in ("png", "svg"):
+        raise UsageError(
+            f"figures are a file each; give --format {named} and a folder as --out, not {out}"
         )
-    if given is not None and name not in (None, given):
-        raise ValueError(f"{out} is named as {name}, and --format is {given}; give one of the two")
-    return given or name or "html"
+    if given is not None and named not in (None, given):
+        raise UsageError(f"{out} is named as {named}, and --format is {given}; give one of the two")
+    return given or named or "html"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from noiseproof._errors import UsageError
+
 from ._words import count
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def results(
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     parquet: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     bundle: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    upgrade: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """List the results of runs, those of several machines together, and export them.
 
@@ -52,12 +55,16 @@ def results(
         csv: write a table with a row a run: settings, the last epoch, versions, machine.
         parquet: the same as a Parquet file.
         bundle: write the runs with their whole history into one file, to keep or to send.
+        upgrade: rewrite and rename the folders of runs that an older version wrote.
     """
     from noiseproof import results as store
 
     for place in places:
         if not place.exists():
-            raise ValueError(f"{place} is not there; give a folder of results or a bundle of them")
+            raise UsageError(f"{place} is not there; give a folder of results or a bundle of them")
+    if upgrade:
+        _upgrade(places)
+        return
     reading = store.read(*places)
     for problem in reading.problems:
         print(problem, file=sys.stderr)
@@ -69,7 +76,7 @@ def results(
     chosen = [(path, write) for path, write in writers if path is not None]
     if chosen and not records:
         where = ", ".join(map(str, places))
-        raise ValueError(f"there are no runs to write: none in {where} can be read and has ended")
+        raise UsageError(f"there are no runs to write: none in {where} can be read and has ended")
     for path, write in chosen:
         write(path, records)
         print(f"{count(len(records), 'run')} written to {path}")
@@ -86,20 +93,37 @@ def results(
     print(f"{beside}{count(found, 'run')}")
 
 
+def _upgrade(places: tuple[Path, ...]) -> None:
+    from noiseproof import results as store
+
+    for place in places:
+        if place.is_file():
+            reading = store.read(place)
+            store.write_bundle(place, reading.records)
+            done, problems = f"{count(len(reading.records), 'run')} in {place}", reading.problems
+        else:
+            folders, problems = store.upgrade(place)
+            done = f"{count(len(folders), 'folder')} in {place}"
+        for problem in problems:
+            print(f"noiseproof: {problem}", file=sys.stderr)
+        print(f"{done} brought to the format of this version")
+
+
 def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
     """Those that were asked for; to ask for what no run has is a mistake, and is told."""
-    from noiseproof.results import method_of, select, setting_of
+    from noiseproof.results import has_setting, select
 
     kept = select(records, **wanted)
     for name, values in wanted.items():
-        has = {setting_of(r, name) for r in records}
-        for value in map(method_of, values) if name == "loss" else values:
-            if has and value not in has:
+        for value in values:
+            if records and not any(has_setting(r, name, value) for r in records):
+                shown = "method" if name == "loss" else name
+                has = {getattr(r.run, shown) for r in records}
                 there = sorted(has, key=lambda v: (type(v).__name__, v))
                 known = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in there)
-                raise ValueError(f"no run has {name} {value}; they have {known}")
+                raise UsageError(f"no run has {name} {value}; they have {known}")
     if records and not kept:
-        raise ValueError("no run has all that was asked for at once; ask for less")
+        raise UsageError("no run has all that was asked for at once; ask for less")
     return kept
 
 
@@ -122,14 +146,13 @@ _COLUMNS = ("run", "data set", "noise", "loss", "protocol", "model", "epochs", "
 
 
 def _row(record: Record) -> dict[str, str]:
-    from noiseproof.results import method_of
+    from noiseproof.catalogue import noise_title
 
-    s = record.settings
+    run = record.run
     accuracy = f"{record.accuracy:.2%}" if record.history else ""
     ended = "failed" if record.error is not None else accuracy
-    noise = f"{s['noise']} {s['rate']:g}" if s["rate"] else s["noise"]
     values = (
-        record.hash, s["dataset"], noise, method_of(s["loss"]), s["protocol"], s["model"],
-        str(s["epochs"]), str(s["seed"]), ended,
+        run.folder, run.dataset, noise_title(run.noise, run.rate), run.method, run.protocol,
+        run.model, str(run.epochs), str(run.seed), ended,
     )  # fmt: skip
     return dict(zip(_COLUMNS, values, strict=True))

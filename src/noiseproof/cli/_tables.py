@@ -97,9 +97,8 @@ def _show(cells: Sequence[Cell]) -> None:
 def _differences(cells: Sequence[Cell]) -> list[str]:
     """For each of these cells, its settings that are not the same in all of them.
 
-    Noise and rate have columns of their own, but clean labels can be asked for in several ways.
+    Noise and rate have columns of their own.
     """
-    clean = {c.settings["noise"] for c in cells if c.noise == "none"}
     names = [
         name
         for name in dict.fromkeys(name for c in cells for name in c.settings)
@@ -107,8 +106,7 @@ def _differences(cells: Sequence[Cell]) -> list[str]:
     ]
     found = []
     for cell in cells:
-        own = [*names, "noise"] if cell.noise == "none" and len(clean) > 1 else names
-        found.append(", ".join(f"{n.replace('_', ' ')} {cell.settings.get(n)}" for n in own))
+        found.append(", ".join(f"{n.replace('_', ' ')} {cell.settings.get(n)}" for n in names))
     return found
 
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import tyro
 
-from noiseproof.train import Run
+from noiseproof._errors import require
+from noiseproof.catalogue import DATASETS, NETWORKS
+from noiseproof.runs import CHOICES, ResolvedRun, Run
 
 from ._words import count
 
@@ -22,18 +24,26 @@ if TYPE_CHECKING:
 
 
 def _flags() -> type[Run]:
-    """A run whose help says of what is None that it is the protocol's, not that it is None."""
+    """A run whose help has the choices, and for what is None that it is the protocol's."""
     hints = get_type_hints(Run)
-    named = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
+    shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
+    choices = CHOICES | {
+        "dataset": tuple(name for name, d in DATASETS.items() if not d.missing),
+        "model": tuple(NETWORKS),
+    }
     fields = []
     for field in dataclasses.fields(Run):
-        if field.default is not None:
+        kinds = [k for k in get_args(hints[field.name]) if k is not type(None)]
+        kind = kinds[0] if field.default is None else hints[field.name]
+        named = "{" + ",".join(choices[field.name]) + "}" if field.name in choices else ""
+        if field.default is not None and not named:
             continue
-        kind = next(k for k in get_args(hints[field.name]) if k is not type(None))
-        shown = named.get(kind) or "{" + ",".join(get_args(kind)) + "}"
-        help_ = tyro.conf.arg(metavar=shown, help_behavior_hint="(default: the protocol's)")
+        hint: dict[str, Any] = {}
+        if field.default is None:
+            hint["help_behavior_hint"] = "(default: the protocol's)"
+        help_ = tyro.conf.arg(metavar=named or shown[kind], **hint)
         annotated: Any = Annotated[hints[field.name], help_]
-        fields.append((field.name, annotated, dataclasses.field(default=None)))
+        fields.append((field.name, annotated, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
 
 
@@ -50,6 +60,7 @@ def train(
     data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     force: tyro.conf.FlagCreatePairsOff[bool] = False,
     tensorboard: tyro.conf.FlagCreatePairsOff[bool] = False,
+    dry_run: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """Train one network on one noisy data set with one loss.
 
@@ -62,14 +73,21 @@ def train(
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
         force: start anew, whatever was kept of this run.
         tensorboard: also write what TensorBoard shows, into the run's folder.
+        dry_run: only show every setting that the run would be trained with.
     """
-    folder = out / run.hash
-    print(f"{run}, to {folder}", flush=True)
+    print(run, flush=True)
+    if dry_run:
+        _show_settings(run)
+        return
     from noiseproof.train import fit
+    from noiseproof.train._setup import device_of
 
+    resolved = run.resolve(on_gpu=device_of(run.device).type == "cuda")
+    folder = out / resolved.folder
+    print(f"results go to {folder}", flush=True)
     before = len(_trained(folder)) if not force else 0
     with ExitStack() as stack:
-        watchers: list[Callable[[Progress], None]] = [_progress(run, before, stack)]
+        watchers: list[Callable[[Progress], None]] = [_progress(resolved, before, stack)]
         if tensorboard:
             watchers.append(_tensorboard(folder, stack))
 
@@ -78,16 +96,28 @@ def train(
                 watcher(progress)
 
         result = fit(run, out=out, data_root=data_root, force=force, on_epoch=watch)
-    trained = result.network is not None
-    if not trained:
+    if result.network is None:
         print("this run has ended before; --force runs it anew")
     last = result.history[-1]
     ema = last.get("test_accuracy_ema")
-    beside = "" if ema is None else f" ({ema:.2%} with averaged weights)"
+    beside = "" if ema is None else f" ({ema:.2%} with the averaged weights)"
     print(
         f"test accuracy {result.accuracy:.2%}{beside} after {count(len(result.history), 'epoch')}"
     )
-    print(f"results in {folder}")
+    print(f"results in {result.folder}")
+
+
+def _show_settings(run: Run) -> None:
+    """Everything that the run will be trained with, without waiting for torch."""
+    from noiseproof.bench._machine import gpus
+
+    on_gpu = run.device.startswith("cuda") or (run.device == "auto" and bool(gpus()))
+    resolved = run.resolve(on_gpu=on_gpu)
+    settings = {k: v for k, v in resolved.settings().items() if k not in ("name", "overrides")}
+    width = max(map(len, settings))
+    for name, value in settings.items():
+        print(f"  {name:{width}}  {value}")
+    print(f"  {'hash':{width}}  {resolved.hash}")
 
 
 def _trained(folder: Path) -> list[dict[str, float]]:
@@ -113,7 +143,7 @@ def _short(number: float) -> str:
     return f"{number / 1000:.1f}k" if number >= 1000 else f"{number:.0f}"
 
 
-def _progress(run: Run, before: int, stack: ExitStack) -> Callable[[Progress], None]:
+def _progress(run: ResolvedRun, before: int, stack: ExitStack) -> Callable[[Progress], None]:
     """A bar on a terminal; else a line every so often, and always the last."""
     if not sys.stdout.isatty():
         return _lines()
@@ -132,9 +162,8 @@ def _progress(run: Run, before: int, stack: ExitStack) -> Callable[[Progress], N
             TimeRemainingColumn(compact=True),
         )
     )
-    epochs = run.filled().epochs
     blank: dict[str, Any] = dict.fromkeys(("loss", "train", "test", "speed"), "-")
-    task = bar.add_task("train", total=epochs, completed=before, **blank)
+    task = bar.add_task("train", total=run.epochs, completed=before, **blank)
 
     def watch(progress: Progress) -> None:
         fields: dict[str, Any] = _numbers(progress)
@@ -163,12 +192,9 @@ def _lines(every: float = 5.0) -> Callable[[Progress], None]:
 
 
 def _tensorboard(folder: Path, stack: ExitStack) -> Callable[[Progress], None]:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise ValueError(
-            'TensorBoard is not installed: pip install "noiseproof[tensorboard]"'
-        ) from None
+    require("tensorboard", "tensorboard", "--tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
+
     writer: Any = None
 
     def watch(progress: Progress) -> None:

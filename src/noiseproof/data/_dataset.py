@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_CHANNELS = (1, 3)  # grey and colour: how a layout is told
+from .._errors import UsageError
+
+_CHANNELS = (1, 3)  # grey and colour; from these the layout is inferred
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,34 +24,34 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.images.dtype != torch.uint8 or self.images.ndim != 4:
-            raise ValueError(
-                f"images must be uint8 [N, C, H, W], not {_what(self.images)}; "
+            raise UsageError(
+                f"images must be uint8 [N, C, H, W], not {_describe(self.images)}; "
                 "from_arrays takes other layouts"
             )
         if self.labels.dtype != torch.int64 or self.labels.shape != self.images.shape[:1]:
-            raise ValueError(
+            raise UsageError(
                 f"labels must be int64, one for each of {len(self.images)} images, "
-                f"not {_what(self.labels)}"
+                f"not {_describe(self.labels)}"
             )
 
     def __len__(self) -> int:
         return len(self.images)
 
     def __repr__(self) -> str:
-        return f"Split({len(self)} images {_size(self.images)})"
+        return f"Split({len(self)} images {_shape(self.images)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Images to train on and to test on, with what the labels are called.
+    """Training and test images with their labels and the names of the classes.
 
     Attributes:
-        name: what ``load`` calls it.
-        train: the images to train on, and their labels.
-        test: the images to test on, and their labels.
-        classes: the name of each label.
-        mean: of each channel over the images to train on, scaled to 0..1.
-        std: the deviation of each channel, likewise.
+        name: the name that ``load`` takes.
+        train: the training images and their labels.
+        test: the test images and their labels.
+        classes: the name of each class.
+        mean: of each channel over the training images, scaled to 0..1.
+        std: the standard deviation of each channel, likewise.
     """
 
     name: str
@@ -62,12 +64,12 @@ class Dataset:
     def __post_init__(self) -> None:
         channels = self.train.images.shape[1]
         if not len(self.train):
-            raise ValueError(f"{self.name} has no images to train on")
+            raise UsageError(f"{self.name} has no images to train on")
         if len(self.test) and self.test.images.shape[1:] != self.train.images.shape[1:]:
-            sizes = f"{_size(self.train.images)}, those to test on {_size(self.test.images)}"
-            raise ValueError(f"images to train on are {sizes}; they must be of one size")
+            sizes = f"{_shape(self.train.images)}, those to test on {_shape(self.test.images)}"
+            raise UsageError(f"images to train on are {sizes}; they must be of one size")
         if not len(self.mean) == len(self.std) == channels or not all(s > 0 for s in self.std):
-            raise ValueError(
+            raise UsageError(
                 f"mean and std must have a number for each of {channels} channels, std above 0; "
                 f"they are {self.mean} and {self.std}"
             )
@@ -81,7 +83,7 @@ class Dataset:
     def __repr__(self) -> str:
         return (
             f"Dataset({self.name!r}, {len(self.train)} + {len(self.test)} images "
-            f"{_size(self.train.images)}, {self.num_classes} classes)"
+            f"{_shape(self.train.images)}, {self.num_classes} classes)"
         )
 
 
@@ -97,50 +99,50 @@ def from_arrays(
     layout: str | None = None,
     name: str = "own",
 ) -> Dataset:
-    """A data set of the user's own, from NumPy arrays or tensors, which are copied.
+    """A data set from NumPy arrays or tensors, which are copied.
 
     Args:
         train_images: uint8, [N, H, W], [N, C, H, W] or [N, H, W, C].
         train_labels: integers [N], from 0.
-        test_images: like those to train on.
-        test_labels: like those to train on.
-        classes: the name of each label; without it as many as the largest label asks for.
-        mean: of each channel, images scaled to 0..1; computed without it.
-        std: of each channel, likewise.
-        layout: ``"NCHW"`` or ``"NHWC"``, where the shape leaves it open.
-        name: what to call it.
+        test_images: like ``train_images``.
+        test_labels: like ``train_labels``.
+        classes: the name of each class. Default: the numbers from 0 to the largest label.
+        mean: of each channel, images scaled to 0..1. Default: that of the training images.
+        std: the standard deviation of each channel, likewise.
+        layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape does not tell.
+        name: of the data set.
 
     >>> import numpy as np
     >>> photos = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
-    >>> own = from_arrays(photos, [0, 1], photos, [0, 1], classes=["cat", "dog"])
-    >>> own
+    >>> pets = from_arrays(photos, [0, 1], photos, [0, 1], classes=["cat", "dog"])
+    >>> pets
     Dataset('own', 2 + 2 images 3x4x4, 2 classes)
-    >>> own.train.images.shape
+    >>> pets.train.images.shape
     torch.Size([2, 3, 4, 4])
     """
-    train = Split(_images(train_images, layout), _labels(train_labels))
-    test = Split(_images(test_images, layout), _labels(test_labels))
+    train = Split(_as_images(train_images, layout), _as_labels(train_labels))
+    test = Split(_as_images(test_images, layout), _as_labels(test_labels))
     if classes is None:
         largest = max((int(s.labels.max()) for s in (train, test) if len(s)), default=-1)
         classes = [str(label) for label in range(largest + 1)]
     if len(train) and (mean is None or std is None):
-        found = statistics(train.images)
-        mean, std = mean or found[0], std or found[1]
+        computed = channel_statistics(train.images)
+        mean, std = mean or computed[0], std or computed[1]
     return Dataset(name, train, test, tuple(classes), tuple(mean or ()), tuple(std or ()))
 
 
-def statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation of each channel of uint8 images, scaled to 0..1.
+def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each channel of uint8 images, scaled to 0..1.
 
-    They are exact, because the values are counted. A channel that is the same everywhere has a
-    deviation of 1, so that one can divide by it.
+    They are computed from the counts of the 256 values, so they are exact. A channel that is
+    constant has a standard deviation of 1, so that one can divide by it.
 
-    >>> statistics(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
+    >>> channel_statistics(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
     ((0.5,), (0.5,))
     """
     channels = images.shape[1]
     counts = torch.zeros(channels, 256, dtype=torch.int64)
-    for start in range(0, len(images), 4096):  # counting widens the bytes it counts
+    for start in range(0, len(images), 4096):  # bincount converts the bytes to int64
         block = images[start : start + 4096]
         for channel in range(channels):
             counts[channel] += torch.bincount(block[:, channel].flatten(), minlength=256).cpu()
@@ -152,48 +154,48 @@ def statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(mean.tolist()), tuple(deviation.tolist())
 
 
-def _images(given: Any, layout: str | None) -> Tensor:
-    images = _tensor(given, "images")
+def _as_images(given: Any, layout: str | None) -> Tensor:
+    images = _as_tensor(given, "images")
     if images.dtype != torch.uint8:
-        raise ValueError(
-            f"images must be uint8, 0 to 255, not {_what(images)}; numbers from 0 to 1 become it "
-            "with (images * 255).round() and a cast"
+        raise UsageError(
+            f"images must be uint8, 0 to 255, not {_describe(images)}; numbers from 0 to 1 become "
+            "it with (images * 255).round() and a cast"
         )
     if images.ndim == 3:
         return images.unsqueeze(1)
     if images.ndim != 4:
-        raise ValueError(
-            f"images must be [N, H, W], [N, C, H, W] or [N, H, W, C], not {_what(images)}"
+        raise UsageError(
+            f"images must be [N, H, W], [N, C, H, W] or [N, H, W, C], not {_describe(images)}"
         )
     if layout is None:
         first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
         if first == last:
-            raise ValueError(
+            raise UsageError(
                 f"images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; "
                 'say which with layout="NCHW" or layout="NHWC"'
             )
         layout = "NCHW" if first else "NHWC"
     if layout.upper() not in ("NCHW", "NHWC"):
-        raise ValueError(f'layout must be "NCHW" or "NHWC", not {layout!r}')
+        raise UsageError(f'layout must be "NCHW" or "NHWC", not {layout!r}')
     return images if layout.upper() == "NCHW" else images.permute(0, 3, 1, 2).contiguous()
 
 
-def _labels(given: Any) -> Tensor:
-    labels = _tensor(given, "labels")
+def _as_labels(given: Any) -> Tensor:
+    labels = _as_tensor(given, "labels")
     if not len(labels):
         return labels.long()
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise ValueError(f"labels must be integers [N], from 0, not {_what(labels)}")
+        raise UsageError(f"labels must be integers [N], from 0, not {_describe(labels)}")
     return labels.long()
 
 
-def _tensor(given: Any, what: str) -> Tensor:
-    """A copy, so that nobody's later changes reach into the data set."""
+def _as_tensor(given: Any, name: str) -> Tensor:
+    """A copy, so that later changes of the original do not change the data set."""
     if isinstance(given, Tensor):
         return given.detach().clone(memory_format=torch.contiguous_format)
     array = np.array(given)  # copies, which a read-only array needs
     if array.dtype.kind not in "biuf" or array.ndim == 0:
-        raise ValueError(f"{what} must be a NumPy array or a tensor, not {type(given).__name__}")
+        raise UsageError(f"{name} must be a NumPy array or a tensor, not {type(given).__name__}")
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
 
 
@@ -201,15 +203,15 @@ def _check_range(labels: Tensor, num_classes: int) -> None:
     if len(labels):
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= num_classes:
-            raise ValueError(
+            raise UsageError(
                 f"labels must be from 0 to {num_classes - 1}, for {num_classes} classes; "
                 f"they go from {low} to {high}"
             )
 
 
-def _what(tensor: Tensor) -> str:
+def _describe(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _size(images: Tensor) -> str:
+def _shape(images: Tensor) -> str:
     return "x".join(map(str, images.shape[1:]))

@@ -1,4 +1,4 @@
-"""Downloads: checked, complete or not there at all, and one process at a time."""
+"""Downloads: verified, all files or none, and by one process at a time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..catalogue import FileSet
 from ._errors import DamagedFileError, DataError, MissingDataError
-from ._sources import Published
 
-_ARCHIVE = ".tar.gz"
+_ARCHIVE_SUFFIX = ".tar.gz"
 
 
 @contextmanager
-def lock(own: Path) -> Iterator[None]:
-    """Hold back other processes that would fill the same folder."""
-    from filelock import FileLock  # which torch needs too
+def lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process downloads to the same folder."""
+    from filelock import FileLock  # a dependency of torch
 
-    own.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(own.with_name(f".{own.name}.lock")):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
         yield
 
 
 @contextmanager
-def cannot_write(folder: Path) -> Iterator[None]:
-    """Say which folder it was that could not be written to."""
+def report_unwritable(folder: Path) -> Iterator[None]:
+    """Raise a :class:`DataError` that names the folder where it cannot be written to."""
     try:
         yield
     except OSError as error:
@@ -41,42 +41,50 @@ def cannot_write(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def archives(published: Published, root: Path) -> bool:
-    """Whether somebody put the archives into the root, and left them unpacked."""
-    return all(name.endswith(_ARCHIVE) and (root / name).is_file() for name in published.downloads)
+def has_archives(published: FileSet, root: Path) -> bool:
+    """Whether the root holds the archives that would be downloaded."""
+    return all(
+        name.endswith(_ARCHIVE_SUFFIX) and (root / name).is_file() for name in published.downloads
+    )
 
 
-def fetch(published: Published, root: Path, own: Path, looked_for: str) -> None:
-    """Fill our own folder, from archives in the root or from the mirrors.
+def fetch(published: FileSet, root: Path, folder: Path, searched: str) -> None:
+    """Fill the folder of downloads, from archives in the root or from the mirrors.
 
-    Everything is gathered beside it and moved there at once. What is downloaded when something
-    fails stays, and is not downloaded again.
+    All files are gathered in a temporary folder, which is then renamed. If a download fails, the
+    files that are complete are kept for the next attempt.
+
+    Args:
+        published: the files.
+        root: where archives may be.
+        folder: the folder to fill.
+        searched: the start of an error message: what was searched for and where.
     """
-    parts, ready = own.with_name(f".{own.name}.parts"), own.with_name(f".{own.name}.new")
-    shutil.rmtree(ready, ignore_errors=True)
-    ready.mkdir(parents=True)
+    parts, new = folder.with_name(f".{folder.name}.parts"), folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
     for name, checksum in published.downloads.items():
-        if archives(published, root):
+        if has_archives(published, root):
             path = root / name
-            _check(path, checksum)
+            _check_checksum(path, checksum)
         else:
-            path = _download(name, checksum, published.mirrors, parts, looked_for)
-        if name.endswith(_ARCHIVE):
-            _unpack(path, published, ready)
+            path = _download(name, checksum, published.mirrors, parts, searched)
+        if name.endswith(_ARCHIVE_SUFFIX):
+            _unpack(path, published, new)
         else:
-            shutil.copyfile(path, ready / name)
-    _swap(ready, own)
+            shutil.copyfile(path, new / name)
+    _replace_folder(new, folder)
     shutil.rmtree(parts, ignore_errors=True)
 
 
 def _download(
-    name: str, checksum: str, mirrors: tuple[str, ...], folder: Path, looked_for: str
+    name: str, checksum: str, mirrors: tuple[str, ...], folder: Path, searched: str
 ) -> Path:
     try:
         import pooch  # type: ignore[import-untyped]
     except ImportError:
         raise MissingDataError(
-            f'{looked_for}; to download it, pip install "noiseproof[data]"'
+            f'{searched}; to download it, pip install "noiseproof[data]"'
         ) from None
     try:
         bar = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16)
@@ -90,13 +98,13 @@ def _download(
         except (OSError, ValueError) as error:  # no network, no such file; another checksum
             failed.append(f"{mirror}{name} ({_reason(error)})")
     raise MissingDataError(
-        f"{looked_for}; and it could not be downloaded: {', '.join(failed)}; connect and load "
+        f"{searched}; and it could not be downloaded: {', '.join(failed)}; connect and load "
         "again, or put the files where they were looked for"
     )
 
 
 def _reason(error: Exception) -> str:
-    """Why a download failed, in a few words: those of requests go on for lines."""
+    """Why a download failed, shorter than the messages of requests."""
     if isinstance(error, ValueError) and "hash" in str(error):
         return "what came has another checksum"
     response = getattr(error, "response", None)
@@ -109,16 +117,16 @@ def _reason(error: Exception) -> str:
     )
 
 
-def _check(path: Path, checksum: str) -> None:
-    kind, expected = checksum.split(":")
+def _check_checksum(path: Path, checksum: str) -> None:
+    algorithm, expected = checksum.split(":")
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, kind).hexdigest()
+        found = hashlib.file_digest(file, algorithm).hexdigest()
     if found != expected:
-        raise DamagedFileError(path, f"its {kind} is {found}, not {expected}")
+        raise DamagedFileError(path, f"its {algorithm} is {found}, not {expected}")
 
 
-def _unpack(archive: Path, published: Published, target: Path) -> None:
-    """Write the files that are expected in an archive, and look at nothing else in it."""
+def _unpack(archive: Path, published: FileSet, target: Path) -> None:
+    """Extract the expected files of an archive, and nothing else."""
     folder = published.folders[0]
     try:
         with tarfile.open(archive, "r:gz") as tar:
@@ -130,11 +138,11 @@ def _unpack(archive: Path, published: Published, target: Path) -> None:
         raise DamagedFileError(archive, f"it does not unpack ({error})") from None
 
 
-def _swap(new: Path, own: Path) -> None:
-    """Put a folder in the place of another, in two steps that are each all or nothing."""
-    old = own.with_name(f".{own.name}.old")
+def _replace_folder(new: Path, folder: Path) -> None:
+    """Replace a folder by another, by two atomic renames."""
+    old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
-    if own.exists():
-        os.replace(own, old)
-    os.replace(new, own)
+    if folder.exists():
+        os.replace(folder, old)
+    os.replace(new, folder)
     shutil.rmtree(old, ignore_errors=True)

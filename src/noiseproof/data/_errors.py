@@ -1,20 +1,22 @@
-"""What can be wrong with data on a disk, each as one line that says what to do."""
+"""Errors of missing or damaged data files; each message says what to do."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from .._errors import UsageError
 
-class DataError(ValueError):
-    """A data set cannot be had as asked."""
+
+class DataError(UsageError):
+    """A data set cannot be loaded."""
 
 
 class MissingDataError(DataError):
-    """It is not where it was looked for, and was not or could not be downloaded."""
+    """The files were not found, and were not or could not be downloaded."""
 
 
 class DamagedFileError(DataError):
-    """A file does not hold what its authors published.
+    """The content of a file is not what its authors published.
 
     Attributes:
         path: the file.
@@ -30,5 +32,5 @@ class DamagedFileError(DataError):
         self.problem = problem
         self.remedy = remedy
 
-    def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:  # so that a worker can send it
+    def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:  # to be pickled by worker processes
         return type(self), (self.path, self.problem, self.remedy)

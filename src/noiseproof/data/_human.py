@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .._hints import match_name
+from ..catalogue import HUMAN_FILES, NOISES, HumanLabels
 from ..noise import NoisyLabels, from_labels
-from ._load import known
 from ._pickles import read_pt
 from ._places import obtain
 from ._readers import check_digest, check_keys, check_labels
-from ._sources import HUMAN, HUMAN_FILES, HumanSource
 
 
 def human(
@@ -34,10 +34,10 @@ def human(
     References:
         Wei et al., Learning with Noisy Labels Revisited, ICLR 2022
     """
-    file, column, _ = HUMAN[known(name, HUMAN, "human labels")]
-    source = HUMAN_FILES[file]
+    entry = NOISES[match_name(name, human_names(), "human labels")]
+    source = HUMAN_FILES[entry.file]
     labels = obtain(source.files, root, download, lambda files: _read(files, source))
-    clean, noisy = (torch.from_numpy(labels[c]) for c in ("clean_label", column))
+    clean, noisy = (torch.from_numpy(labels[c]) for c in ("clean_label", entry.column))
     return from_labels(clean, noisy, num_classes=source.num_classes)
 
 
@@ -47,10 +47,10 @@ def human_names() -> dict[str, str]:
     >>> human_names()["cifar10n-aggregate"]
     'what most of three people said'
     """
-    return {name: about for name, (_, _, about) in HUMAN.items()}
+    return {name: entry.about for name, entry in NOISES.items() if entry.group == "human"}
 
 
-def _read(files: dict[str, Path], source: HumanSource) -> dict[str, NDArray[np.int64]]:
+def _read(files: dict[str, Path], source: HumanLabels) -> dict[str, NDArray[np.int64]]:
     ((name, path),) = files.items()
     content = read_pt(path)
     check_keys(path, content, source.columns)

@@ -1,4 +1,4 @@
-"""The idx files of MNIST and its kin: a magic number, the lengths, the bytes."""
+"""The idx files of MNIST and Fashion-MNIST: a magic number, the shape, the bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in a file; a file that cannot be read is a damaged one."""
+    """The content of a file; one that cannot be read counts as damaged."""
     try:
         return path.read_bytes()
     except OSError as error:

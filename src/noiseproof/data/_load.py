@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .._hints import nearest
+from .._hints import match_name
+from ..catalogue import DATASETS
 from ._dataset import Dataset, Split
-from ._digits import TEST, TRAIN, load_digits
+from ._digits import load_digits
+from ._errors import MissingDataError
 from ._places import obtain
 from ._readers import read_cifar_files, read_idx_files
-from ._sources import IMAGES
 
 
 def load(
@@ -43,13 +42,15 @@ def load(
     >>> digits.train.images.dtype, digits.train.labels[:5].tolist()
     (torch.uint8, [2, 3, 7, 2, 3])
     """
-    name = known(name, names(), "data set")
-    if name == "digits":
+    name = match_name(name, DATASETS, "data set")
+    entry = DATASETS[name]
+    if entry.missing:
+        raise MissingDataError(f"{name} cannot be loaded: {entry.missing}")
+    if entry.files is None:
         return load_digits()
-    source = IMAGES[name]
-    read = read_idx_files if source.layout == "idx" else read_cifar_files
-    train, test = obtain(source.files, root, download, lambda files: read(files, source))
-    return Dataset(name, _split(*train), _split(*test), source.classes, source.mean, source.std)
+    read = read_idx_files if entry.layout == "idx" else read_cifar_files
+    train, test = obtain(entry.files, root, download, lambda files: read(files, entry))
+    return Dataset(name, _split(*train), _split(*test), entry.classes, entry.mean, entry.std)
 
 
 def _split(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Split:
@@ -64,24 +65,4 @@ def names() -> dict[str, str]:
     >>> names()["cifar10"]
     '50,000 + 10,000 images 3x32x32, 10 classes'
     """
-    rows = {"digits": ((TRAIN, TEST), (1, 8, 8), 10)}
-    rows |= {n: (s.sizes, s.shape, len(s.classes)) for n, s in IMAGES.items()}
-    return {
-        name: f"{train:,} + {test:,} images {c}x{h}x{w}, {classes} classes"
-        for name, ((train, test), (c, h, w), classes) in rows.items()
-    }
-
-
-def known(name: str, names: Iterable[str], what: str) -> str:
-    """The name as it is listed, however it is spelt: ``CIFAR-10``, ``fashion_mnist``."""
-    listed = {_bare(one): one for one in names}
-    if (bare := _bare(name)) in listed:
-        return listed[bare]
-    hint = nearest(str(name).lower(), listed.values())
-    raise ValueError(
-        f"unknown {what} {name!r}{hint}; the known ones are {', '.join(listed.values())}"
-    )
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"[-_ ]", "", str(name).lower())
+    return {name: entry.summary for name, entry in DATASETS.items() if not entry.missing}

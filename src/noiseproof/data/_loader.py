@@ -1,4 +1,4 @@
-"""Batches that are made where they are used: the images stay on the device as one uint8 tensor."""
+"""Batches made on the device: the data set stays there as one uint8 tensor."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from .._errors import UsageError
 from .._seeds import derive
-from ._augment import Augment, Draws
+from ._augment import Augment, AugmentParams
 
-# Augmenting many batches at once spares a GPU thousands of small kernels; on a CPU what is worked
-# on should fit the cache.
-_PIXELS_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 23}
+# Pixels augmented together: on a GPU many batches, so that there are few kernel launches, on a CPU
+# what fits into the cache.
+_CHUNK_PIXELS = {"cpu": 1 << 19, "cuda": 1 << 23}
 
 
 class Batch(NamedTuple):
-    """Normalised images, their labels, and which samples of the data set they are."""
+    """Normalized images, their labels, and their indices in the data set."""
 
     images: Tensor
     labels: Tensor
@@ -25,22 +26,23 @@ class Batch(NamedTuple):
 
 
 class Loader:
-    """Every sample once an epoch, in random order, augmented and normalised on the device.
+    """Every sample once an epoch, in random order, augmented and normalized on the device.
 
-    What an epoch looks like follows from the seed and the epoch's number alone, so any epoch can
-    be had again: iterating goes from each epoch to the next, ``epoch(n)`` gives a chosen one.
+    The order and the augmentation of an epoch depend only on the seed and on the number of the
+    epoch, so any epoch can be repeated. Each iteration over the loader is the next epoch;
+    ``epoch(n)`` is a chosen one.
 
     Args:
         images: uint8 tensor [N, C, H, W].
         labels: int64 tensor [N].
         mean: of each channel, images scaled to 0..1.
         std: of each channel, likewise.
-        batch_size: the last batch of an epoch is shorter where it does not divide N.
-        augment: random transforms, drawn anew every epoch.
-        shuffle: a random order every epoch; False keeps the order of the data set.
-        device: where the images are kept and the batches made.
-        dtype: of the batches' images.
-        seed: of the order and the augmentation, which are drawn independently.
+        batch_size: the last batch of an epoch is smaller where it does not divide N.
+        augment: random transforms, with new parameters every epoch. Default: none.
+        shuffle: whether every epoch has a random order, or that of the data set.
+        device: where the images are kept and the batches are made.
+        dtype: of the images of a batch.
+        seed: of the order and of the augmentation, which are independent of each other.
 
     >>> images, labels = torch.zeros(10, 1, 8, 8, dtype=torch.uint8), torch.arange(10)
     >>> augment = Augment(crop=1)
@@ -64,21 +66,21 @@ class Loader:
         seed: int = 0,
     ) -> None:
         if images.dtype != torch.uint8 or images.dim() != 4:
-            raise ValueError(
+            raise UsageError(
                 f"images must be a uint8 tensor [N, C, H, W]; "
                 f"got {images.dtype} {list(images.shape)}"
             )
         if labels.shape != images.shape[:1]:
-            raise ValueError(
+            raise UsageError(
                 f"{len(images)} images need as many labels, a tensor [N]; got {list(labels.shape)}"
             )
         if not len(mean) == len(std) == images.shape[1]:
-            raise ValueError(
+            raise UsageError(
                 f"mean and std have one number for each of {images.shape[1]} channels; "
                 f"got {len(mean)} and {len(std)}"
             )
         if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1; got {batch_size}")
+            raise UsageError(f"batch_size must be at least 1; got {batch_size}")
         self.device = torch.device(device)
         self.images = images.to(self.device)
         self.labels = labels.to(self.device, torch.int64)
@@ -105,37 +107,37 @@ class Loader:
 
     def epoch(self, number: int) -> Iterator[Batch]:
         """The batches of one epoch."""
-        order, draws = self.order(number), self.draws(number)
-        at_once = self.batch_size * max(1, self.samples_at_once() // self.batch_size)
-        for start in range(0, len(order), at_once):
-            index = order[start : start + at_once]
-            images = self.normalise(self.pixels(index, draws[start : start + at_once]))
+        order, params = self.order(number), self.augment_params(number)
+        chunk = self.batch_size * max(1, self.chunk_size() // self.batch_size)
+        for start in range(0, len(order), chunk):
+            index = order[start : start + chunk]
+            images = self.normalize(self.pixels(index, params[start : start + chunk]))
             labels = self.labels[index]
             parts = (torch.split(t, self.batch_size) for t in (images, labels, index))
             yield from map(Batch, *parts)
 
     def order(self, epoch: int) -> Tensor:
-        """The samples in the order of this epoch."""
+        """The indices of the samples in the order of this epoch."""
         n = len(self.images)
         if not self.shuffle:
             return torch.arange(n, device=self.device)
         return torch.randperm(n, generator=self._generator("order", epoch), device=self.device)
 
-    def draws(self, epoch: int) -> Draws:
-        """What this epoch's augmentation draws, by place in its order."""
-        return self.augment.draw(len(self.images), self._generator("augment", epoch))
+    def augment_params(self, epoch: int) -> AugmentParams:
+        """The parameters of this epoch's augmentation, for its samples in order."""
+        return self.augment.sample_params(len(self.images), self._generator("augment", epoch))
 
-    def pixels(self, index: Tensor, draws: Draws) -> Tensor:
-        """The chosen images as uint8, augmented."""
-        return self.augment(self.images, draws, index)
+    def pixels(self, index: Tensor, params: AugmentParams) -> Tensor:
+        """The augmented images at ``index``, as uint8."""
+        return self.augment(self.images, params, index)
 
-    def normalise(self, pixels: Tensor) -> Tensor:
-        """Zero mean and unit deviation, by the data set's own numbers."""
+    def normalize(self, pixels: Tensor) -> Tensor:
+        """Subtract the mean and divide by the standard deviation of each channel."""
         return torch.addcmul(self.shift, pixels.to(torch.float32), self.scale).to(self.dtype)
 
-    def samples_at_once(self) -> int:
-        """How many samples are best augmented together on this device."""
-        pixels = _PIXELS_AT_ONCE.get(self.device.type, _PIXELS_AT_ONCE["cpu"])
+    def chunk_size(self) -> int:
+        """The number of samples to augment together on this device."""
+        pixels = _CHUNK_PIXELS.get(self.device.type, _CHUNK_PIXELS["cpu"])
         return max(1, pixels // max(1, self.images.shape[2] * self.images.shape[3]))
 
     def _generator(self, *purpose: Any) -> torch.Generator:

@@ -1,7 +1,7 @@
-"""Pickles read as data.
+"""Read pickles without running code from them.
 
-A pickle names functions and has them called. Here every name that a published file has cause to use
-stands for a class of our own, and no other name is looked up.
+A pickle names functions that the reader calls. Here the few names that the published files need are
+replaced by harmless stand-ins, and any other name is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ._idx import read_bytes
 
 
 def _text(value: Any) -> str:
-    """Text that Python 2 wrote arrives as bytes."""
+    """A string; Python 2 wrote strings as bytes."""
     return value.decode("ascii") if isinstance(value, bytes) else str(value)
 
 
 class _Dtype:
-    """Stands for numpy.dtype: plain numbers only."""
+    """Stand-in for numpy.dtype, of numbers only."""
 
     def __init__(self, code: Any, align: Any = False, copy: Any = False) -> None:
         self.dtype: np.dtype[Any] = np.dtype(_text(code))
@@ -39,7 +39,7 @@ class _Dtype:
 
 
 class _Array:
-    """Stands for numpy.ndarray and for the function that pickles begin one with."""
+    """Stand-in for numpy.ndarray and for ``_reconstruct``, which creates one."""
 
     def __init__(self, *_: Any) -> None:
         self.array: NDArray[Any] = np.empty(0)
@@ -53,20 +53,20 @@ class _Array:
 
 
 class _Scalar(_Array):
-    """Stands for the function that makes NumPy's own numbers."""
+    """Stand-in for ``scalar``, which creates NumPy's numbers."""
 
     def __init__(self, dtype: Any, content: Any) -> None:
         self.__setstate__((1, (), dtype, False, content))
 
 
 def _encode(text: str, encoding: Any = "latin1") -> bytes:
-    """Stands for codecs.encode, with which Python 3 writes bytes for Python 2."""
+    """Stand-in for codecs.encode, with which Python 3 writes bytes for Python 2."""
     if _text(encoding) != "latin1":
         raise pickle.UnpicklingError(f"its bytes are encoded as {encoding!r}, not as latin1")
     return text.encode("latin1")
 
 
-_ADMITTED: dict[str, Any] = {
+_ALLOWED: dict[str, Any] = {
     "numpy.ndarray": _Array,
     "numpy.dtype": _Dtype,
     "_codecs.encode": _encode,
@@ -78,7 +78,7 @@ _ADMITTED: dict[str, Any] = {
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _ADMITTED[f"{module}.{name}"]
+            return _ALLOWED[f"{module}.{name}"]
         except KeyError:
             raise pickle.UnpicklingError(
                 f"it asks to run {module}.{name}, which was not run"
@@ -86,34 +86,34 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_pickle(path: Path) -> dict[str, Any]:
-    """The dictionary in a pickle of arrays, numbers and text, whichever Python wrote it."""
+    """The dictionary in a pickle of arrays, numbers and strings, of Python 2 or 3."""
     content = io.BytesIO(read_bytes(path))
     try:
-        return _plain(_Unpickler(content, encoding="bytes").load())
+        return _unwrap(_Unpickler(content, encoding="bytes").load())
     except Exception as error:  # a damaged pickle can raise anything
         raise DamagedFileError(path, _problem(error, "pickle")) from None
 
 
 def read_pt(path: Path) -> dict[str, Any]:
-    """The dictionary in a file that ``torch.save`` wrote, of arrays and tensors."""
+    """The dictionary of arrays and tensors in a file of ``torch.save``."""
     content = io.BytesIO(read_bytes(path))
-    admitted: list[Any] = [(stand_in, name) for name, stand_in in _ADMITTED.items()]
+    allowed: list[Any] = [(stand_in, name) for name, stand_in in _ALLOWED.items()]
     try:
-        with torch.serialization.safe_globals(admitted):
-            return _plain(torch.load(content, map_location="cpu", weights_only=True))
+        with torch.serialization.safe_globals(allowed):
+            return _unwrap(torch.load(content, map_location="cpu", weights_only=True))
     except Exception as error:  # a damaged file can raise anything
         raise DamagedFileError(path, _problem(error, "file of torch.save")) from None
 
 
-def _plain(content: Any) -> dict[str, Any]:
-    """Stand-ins replaced by what they stand for, and keys by text."""
+def _unwrap(content: Any) -> dict[str, Any]:
+    """Replace stand-ins by arrays, and keys by strings."""
     if not isinstance(content, dict):
         raise pickle.UnpicklingError(f"it holds a {type(content).__name__}, not a dictionary")
     return {_text(k): v.array if isinstance(v, _Array) else v for k, v in content.items()}
 
 
-def _problem(error: Exception, kind: str) -> str:
-    said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    if isinstance(error, pickle.UnpicklingError) and said.startswith("it"):
-        return said
-    return f"it is no {kind} that can be read ({said[:120]})"
+def _problem(error: Exception, file_type: str) -> str:
+    message = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if isinstance(error, pickle.UnpicklingError) and message.startswith("it"):
+        return message
+    return f"it is no {file_type} that can be read ({message[:120]})"

@@ -1,4 +1,4 @@
-"""Where files are looked for: a root that the user names, or a folder of our own."""
+"""Where files are searched for and downloaded to: a root that the user names, or a cache folder."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ._download import archives, cannot_write, fetch, lock
+from ..catalogue import FileSet
+from ._download import fetch, has_archives, lock, report_unwritable
 from ._errors import DamagedFileError, MissingDataError
-from ._sources import Published
 
-VARIABLE = "NOISEPROOF_DATA"
+ENV_VARIABLE = "NOISEPROOF_DATA"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Root:
-    """Where others put files, and the folder inside it that only we write to."""
+    """A folder with data sets, and the folder inside it that downloads go to."""
 
     path: Path
-    own: Path
+    downloads: Path
 
 
 def find_root(root: str | os.PathLike[str] | None) -> Root:
     """The root that is given, else ``NOISEPROOF_DATA``, else the user's cache folder."""
-    given = root if root is not None else os.environ.get(VARIABLE)
+    given = root if root is not None else os.environ.get(ENV_VARIABLE)
     if given:
         path = Path(given).expanduser()
         return Root(path, path / "noiseproof")
-    path = _cache() / "noiseproof"
+    path = _user_cache_dir() / "noiseproof"
     return Root(path, path)
 
 
-def _cache() -> Path:
+def _user_cache_dir() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -44,49 +44,50 @@ def _cache() -> Path:
 
 
 def obtain(
-    published: Published,
+    published: FileSet,
     root: str | os.PathLike[str] | None,
     download: bool,
     read: Callable[[dict[str, Path]], T],
 ) -> T:
-    """What ``read`` makes of the files, which are found, unpacked or downloaded.
+    """Find, unpack or download the files, and return what ``read`` makes of them.
 
-    Files that others put there are only read; when they are damaged, that is for the user to
-    mend. What is damaged in our own folder is replaced. Two processes may do so at once: the
-    second waits for the first, and takes what it finds then.
+    Files that the user put into the root are never changed, also when they are damaged; a damaged
+    download is replaced. Where two processes would download, the second waits for the first and
+    reads its files.
     """
-    where = find_root(root)
-    own = where.own / published.name
-    for folder in _folders(published, where):
-        if folder != own and (files := _all_files(published, folder)):
+    dirs = find_root(root)
+    downloaded = dirs.downloads / published.name
+    for folder in _folders(published, dirs):
+        if folder != downloaded and (files := _all_files(published, folder)):
             return read(files)
     try:
-        return _read_own(published, own, read)
+        return _read_downloaded(published, downloaded, read)
     except MissingDataError:
-        if not (download or archives(published, where.path)):
-            looked = _looked_for(published, where)
-            raise MissingDataError(f"{looked}; load with download=True, or name its root") from None
+        if not (download or has_archives(published, dirs.path)):
+            searched = _searched(published, dirs)
+            remedy = "load with download=True, or name its root"
+            raise MissingDataError(f"{searched}; {remedy}") from None
     except DamagedFileError as damage:
-        if not (download or archives(published, where.path)):
+        if not (download or has_archives(published, dirs.path)):
             remedy = "load with download=True to have it fetched again"
             raise DamagedFileError(damage.path, damage.problem, remedy) from None
-    with cannot_write(where.own), lock(own):
+    with report_unwritable(dirs.downloads), lock(downloaded):
         try:
-            return _read_own(published, own, read)  # another process may have mended it
+            return _read_downloaded(published, downloaded, read)  # by another process meanwhile
         except (MissingDataError, DamagedFileError):
-            fetch(published, where.path, own, _looked_for(published, where))
-    return _read_own(published, own, read)
+            fetch(published, dirs.path, downloaded, _searched(published, dirs))
+    return _read_downloaded(published, downloaded, read)
 
 
-def _read_own(published: Published, own: Path, read: Callable[[dict[str, Path]], T]) -> T:
-    files = _all_files(published, own)
+def _read_downloaded(published: FileSet, folder: Path, read: Callable[[dict[str, Path]], T]) -> T:
+    files = _all_files(published, folder)
     if not files:
-        raise MissingDataError(f"{published.name} is not in {own}")
+        raise MissingDataError(f"{published.name} is not in {folder}")
     return read(files)
 
 
-def _all_files(published: Published, folder: Path) -> dict[str, Path]:
-    """The path of every file, or nothing where one is missing."""
+def _all_files(published: FileSet, folder: Path) -> dict[str, Path]:
+    """The path of every file; empty where one is missing."""
     found = {}
     for name in published.digests:
         forms = (
@@ -99,14 +100,14 @@ def _all_files(published: Published, folder: Path) -> dict[str, Path]:
     return found
 
 
-def _folders(published: Published, where: Root) -> list[Path]:
-    """Every folder that is looked in; in the cache, one of the names is that of our own."""
-    others = [where.path / folder for folder in published.folders]
-    return list(dict.fromkeys([*others, where.own / published.name]))
+def _folders(published: FileSet, dirs: Root) -> list[Path]:
+    """The folders to search in, that of downloads among them."""
+    others = [dirs.path / folder for folder in published.folders]
+    return list(dict.fromkeys([*others, dirs.downloads / published.name]))
 
 
-def _looked_for(published: Published, where: Root) -> str:
+def _searched(published: FileSet, dirs: Root) -> str:
     names = list(published.digests)
     files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    places = ", ".join(map(str, _folders(published, where)))
+    places = ", ".join(map(str, _folders(published, dirs)))
     return f"{published.name} is not here: looked for {files} in {places}"

@@ -1,4 +1,4 @@
-"""What is in published files, checked: the keys, the shapes, the labels, the digest."""
+"""Read published files and check their content: keys, shapes, labels, digest."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..catalogue import DatasetEntry
 from ._errors import DamagedFileError
 from ._idx import read_idx
 from ._pickles import read_pickle
-from ._sources import ImageSource
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]  # images [N, C, H, W], labels
 
 
 def check_digest(path: Path, expected: str | None, *arrays: NDArray[Any]) -> None:
-    """The one check that finds any damage, in any container; labels count as bytes."""
-    found = hashlib.sha256()
+    """Check the sha256 of the arrays, as bytes, which finds damage in any file format."""
+    digest = hashlib.sha256()
     for array in arrays:
-        found.update(np.ascontiguousarray(array, dtype=np.uint8).data)
-    if expected is not None and found.hexdigest() != expected:
+        digest.update(np.ascontiguousarray(array, dtype=np.uint8).data)
+    if expected is not None and digest.hexdigest() != expected:
         raise DamagedFileError(
             path,
             "its content is not what was published",
@@ -31,15 +31,15 @@ def check_digest(path: Path, expected: str | None, *arrays: NDArray[Any]) -> Non
 
 
 def check_keys(path: Path, content: dict[str, Any], keys: tuple[str, ...]) -> None:
-    """Nothing that is needed may be missing."""
+    """Check that the file has all of these keys."""
     if missing := [key for key in keys if key not in content]:
-        there = ", ".join(content) or "nothing"
-        raise DamagedFileError(path, f"it has no {missing[0]!r}, only {there}")
+        present = ", ".join(content) or "nothing"
+        raise DamagedFileError(path, f"it has no {missing[0]!r}, only {present}")
 
 
 def check_labels(path: Path, labels: Any, count: int, num_classes: int) -> NDArray[np.int64]:
-    """Labels as integers, one for each image."""
-    array = _array(path, labels)
+    """The labels as int64, checked to be one for each image and within range."""
+    array = _as_array(path, labels)
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise DamagedFileError(
             path, f"its labels are {array.dtype} {list(array.shape)}, not {count} integers"
@@ -50,8 +50,9 @@ def check_labels(path: Path, labels: Any, count: int, num_classes: int) -> NDArr
     return array.astype(np.int64)
 
 
-def read_idx_files(files: dict[str, Path], source: ImageSource) -> tuple[Arrays, Arrays]:
-    """Images and labels to train on and to test on, from four idx files."""
+def read_idx_files(files: dict[str, Path], source: DatasetEntry) -> tuple[Arrays, Arrays]:
+    """Training and test images with their labels, from four idx files."""
+    assert source.files is not None
     digests = source.files.digests
     splits = []
     for start, count in zip(("train", "t10k"), source.sizes, strict=True):
@@ -65,28 +66,29 @@ def read_idx_files(files: dict[str, Path], source: ImageSource) -> tuple[Arrays,
     return splits[0], splits[1]
 
 
-def read_cifar_files(files: dict[str, Path], source: ImageSource) -> tuple[Arrays, Arrays]:
-    """The same from pickles, those whose name begins with "test" to test on."""
+def read_cifar_files(files: dict[str, Path], source: DatasetEntry) -> tuple[Arrays, Arrays]:
+    """Training and test images with their labels, from CIFAR's pickles."""
     splits = []
     tests = [name for name in files if name.startswith("test")]
     trains = [name for name in files if name not in tests]
     for parts, count in zip((trains, tests), source.sizes, strict=True):
         images = np.empty((count, *source.shape), np.uint8)
         labels = np.empty(count, np.uint8)
-        each = count // len(parts)
+        size = count // len(parts)
         for i, name in enumerate(parts):
-            here = slice(i * each, (i + 1) * each)
-            images[here], labels[here] = _read_cifar_file(files[name], each, source)
-            check_digest(files[name], source.files.digests[name], images[here], labels[here])
+            rows = slice(i * size, (i + 1) * size)
+            images[rows], labels[rows] = _read_cifar_file(files[name], size, source)
+            assert source.files is not None
+            check_digest(files[name], source.files.digests[name], images[rows], labels[rows])
         splits.append((images, labels))
     return splits[0], splits[1]
 
 
-def _read_cifar_file(path: Path, count: int, source: ImageSource) -> Arrays:
+def _read_cifar_file(path: Path, count: int, source: DatasetEntry) -> Arrays:
     content = read_pickle(path)
     key = "fine_labels" if "fine_labels" in content else "labels"
     check_keys(path, content, ("data", key))
-    images = _array(path, content["data"])
+    images = _as_array(path, content["data"])
     _check_shape(path, images, (count, int(np.prod(source.shape))))
     labels = check_labels(path, content[key], count, len(source.classes))
     return images.reshape(count, *source.shape), labels.astype(np.uint8)
@@ -98,7 +100,7 @@ def _check_shape(path: Path, images: NDArray[Any], expected: tuple[int, ...]) ->
         raise DamagedFileError(path, f"its images are {found}, not uint8 {list(expected)}")
 
 
-def _array(path: Path, values: Any) -> NDArray[Any]:
+def _as_array(path: Path, values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:  # lists within the list

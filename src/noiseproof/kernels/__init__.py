@@ -1,11 +1,11 @@
 """Fused GPU kernels in Triton, which comes with torch for CUDA.
 
-Each computes what a few lines of plain PyTorch beside it do, and tests hold the two together.
+Each computes the same as a few lines of plain PyTorch, and the tests compare the two.
 """
 
 from ._available import available
+from ._batch import normalized_batch
 from ._norm import norm_relu
 from ._sgd import sgd
-from ._take import take
 
-__all__ = ["available", "norm_relu", "sgd", "take"]
+__all__ = ["available", "norm_relu", "normalized_batch", "sgd"]

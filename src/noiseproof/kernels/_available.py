@@ -1,3 +1,5 @@
+"""Where the kernels can run."""
+
 from __future__ import annotations
 
 import functools
@@ -7,10 +9,10 @@ from torch import Tensor
 
 
 @functools.cache
-def _installed() -> bool:
+def _has_triton() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
 def available(tensor: Tensor) -> bool:
-    """Whether kernels can work on this tensor: it is on a GPU, and there is Triton."""
-    return tensor.is_cuda and _installed()
+    """Whether the kernels can run on this tensor: it is on a GPU, and Triton is installed."""
+    return tensor.is_cuda and _has_triton()

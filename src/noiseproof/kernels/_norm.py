@@ -1,4 +1,4 @@
-"""Batch norm fused with ReLU, an addition and a pooling; in training, forward and backward."""
+"""Batch norm fused with an addition, a ReLU and a pooling, forward and backward."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_BLOCKS = 256  # of rows, whose sums are joined by one small kernel: two for each multiprocessor
-_LEAST = 64  # rows of a block
-_COLUMNS = 64  # of a tile
-# The rows of a kernel's tile and the warps that share it; a pooled pixel is four.
+_MAX_BLOCKS = 256  # of rows, summed apart and joined by one small kernel: two a multiprocessor
+_MIN_ROWS = 64  # of a block
+_BLOCK_C = 64  # channels of a tile
+_BLOCK_C_JOIN = 8  # channels for each program that joins the blocks
+# The rows of each kernel's tile, and its warps. A row of a pooled kernel is four rows of y.
 _TILES = {
-    "moments": {"M": 64, "num_warps": 4},
-    "apply": {"M": 64, "num_warps": 4},
-    "sums": {"M": 64, "num_warps": 4},
-    "pooled sums": {"M": 32, "num_warps": 4},
-    "pass_back": {"M": 64, "num_warps": 4},
-    "pooled pass_back": {"M": 32, "num_warps": 4},
+    "moments": {"BLOCK_M": 64, "num_warps": 4},
+    "apply": {"BLOCK_M": 64, "num_warps": 4},
+    "grad_sums": {"BLOCK_M": 64, "num_warps": 4},
+    "pooled grad_sums": {"BLOCK_M": 32, "num_warps": 4},
+    "grad_input": {"BLOCK_M": 64, "num_warps": 4},
+    "pooled grad_input": {"BLOCK_M": 32, "num_warps": 4},
 }
 
 
@@ -30,26 +31,27 @@ def norm_relu(
     residual: Tensor | None = None,
     pool: bool = False,
 ) -> Tensor:
-    """``max_pool2d(relu(norm(y + conv_bias) + residual), 2)`` with what of it is asked for.
+    """``max_pool2d(relu(norm(y + conv_bias) + residual), 2)``, each step but the norm optional.
 
     Args:
         y: [N, C, H, W], channels last in memory. It may have more channels than the norm; those
             come out as zeros.
-        norm: its weight, bias and running statistics. In training these are updated; otherwise
-            they are what y is normalised with, and no gradient passes.
-        conv_bias: the bias that was not added to y, since the norm takes it away again: it is felt
-            in the running mean alone, and its gradient is zeros.
-        relu: whether there is one.
-        residual: what is added before the ReLU; not with ``pool``.
-        pool: whether the largest of each two by two pixels is taken; needs ``relu``, even sizes.
+        norm: a batch norm. In training mode its running statistics are updated; in eval mode they
+            are what y is normalized with, and there is no gradient.
+        conv_bias: [norm.num_features], the bias of the layer before, where it was not added to y.
+            A batch norm subtracts it again with the mean, so it changes the running mean alone,
+            and its gradient is zero.
+        relu: whether to apply a ReLU.
+        residual: like y, added before the ReLU; not with ``pool``.
+        pool: whether to apply a 2×2 max pooling; needs ``relu`` and an even height and width.
     """
     assert norm.running_mean is not None
     assert norm.running_var is not None
     if not norm.training:
-        return _as_used(y, norm, conv_bias, relu, residual, pool)
+        return _eval_norm_relu(y, norm, conv_bias, relu, residual, pool)
     counted = norm.num_batches_tracked
     if counted is not None and not (y.is_cuda and torch.cuda.is_current_stream_capturing()):
-        counted.add_(1)  # in a graph it would be a launch of its own; whoever replays it counts
+        counted.add_(1)  # a CUDA graph is without this launch: who replays it counts
     out: Tensor = _NormRelu.apply(  # type: ignore[no-untyped-call]
         y, norm.weight, norm.bias, residual, norm.running_mean, norm.running_var, conv_bias,
         norm.momentum, norm.eps, relu, pool,
@@ -57,12 +59,12 @@ def norm_relu(
     return out
 
 
-def _empty(channels: int, like: Tensor, rows: int = 1) -> Tensor:
+def _empty(rows: int, channels: int, like: Tensor) -> Tensor:
     return torch.empty(rows, channels, dtype=torch.float32, device=like.device)
 
 
 @torch.no_grad()
-def _as_used(
+def _eval_norm_relu(
     y: Tensor,
     norm: nn.BatchNorm1d | nn.BatchNorm2d,
     conv_bias: Tensor | None,
@@ -70,7 +72,7 @@ def _as_used(
     residual: Tensor | None,
     pool: bool,
 ) -> Tensor:
-    """By the running statistics, which are a scale and a shift of each channel."""
+    """The same in eval mode, where the norm is a scale and a shift of each channel."""
     assert norm.running_mean is not None
     assert norm.running_var is not None
     scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
@@ -93,9 +95,9 @@ def _apply(y: Tensor, saved: Tensor, residual: Tensor | None, flags: dict[str, b
         residual = residual.contiguous(memory_format=torch.channels_last)
     rows = out.numel() // channels
     tile = _TILES["apply"]
-    kernels.apply[-(-rows // tile["M"]), -(-channels // _COLUMNS)](
+    kernels.apply[-(-rows // tile["BLOCK_M"]), -(-channels // _BLOCK_C)](
         y, y if residual is None else residual, out, saved,
-        rows, channels, width // 2, width, **flags, C=_COLUMNS, **tile,
+        rows, channels, width // 2, width, **flags, BLOCK_C=_BLOCK_C, **tile,
     )  # fmt: skip
     return out
 
@@ -110,21 +112,21 @@ class _NormRelu(torch.autograd.Function):
         from . import _norm_kernels as kernels
 
         y = y.contiguous(memory_format=torch.channels_last)
-        channels, real = y.shape[1], len(weight)
+        channels, num_features = y.shape[1], len(weight)
         rows = y.numel() // channels
-        tiles = -(-channels // _COLUMNS)
-        each, blocks = _shares(rows)
-        means, squares = _empty(channels, y, blocks), _empty(channels, y, blocks)
+        tiles = -(-channels // _BLOCK_C)
+        rows_per_block, blocks = _row_blocks(rows)
+        block_mean, block_m2 = _empty(blocks, channels, y), _empty(blocks, channels, y)
         kernels.moments[blocks, tiles](
-            y, means, squares, rows, channels, each, C=_COLUMNS, **_TILES["moments"]
-        )
-        saved = _empty(channels, y, 4)
-        few = {"B": _power_of_two(blocks), "C": 8}
-        kernels.statistics[(-(-channels // 8),)](
-            means, squares, weight, bias, running_mean, running_var,
+            y, block_mean, block_m2, rows, channels, rows_per_block,
+            BLOCK_C=_BLOCK_C, **_TILES["moments"],
+        )  # fmt: skip
+        saved = _empty(4, channels, y)
+        kernels.statistics[(-(-channels // _BLOCK_C_JOIN),)](
+            block_mean, block_m2, weight, bias, running_mean, running_var,
             weight if conv_bias is None else conv_bias, saved,
-            rows, channels, real, each, blocks, momentum, eps,
-            HAS_BIAS=conv_bias is not None, **few,
+            rows, channels, num_features, rows_per_block, blocks, momentum, eps,
+            HAS_BIAS=conv_bias is not None, BLOCKS=_power_of_two(blocks), BLOCK_C=_BLOCK_C_JOIN,
         )  # fmt: skip
         flags = {"RELU": relu, "ADD": residual is not None, "POOL": pool}
         out = _apply(y, saved, residual, flags)
@@ -135,46 +137,50 @@ class _NormRelu(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         from . import _norm_kernels as kernels
 
         y, weight, saved, out, conv_bias = ctx.saved_tensors
         flags = ctx.flags
-        upstream = upstream.contiguous(memory_format=torch.channels_last)
+        grad_out = grad_out.contiguous(memory_format=torch.channels_last)
         channels, width = y.shape[1], y.shape[3]
-        rows_y, rows = y.numel() // channels, upstream.numel() // channels
-        tiles = -(-channels // _COLUMNS)
-        each, blocks = _shares(rows)
+        rows_y, rows = y.numel() // channels, grad_out.numel() // channels
+        tiles = -(-channels // _BLOCK_C)
+        rows_per_block, blocks = _row_blocks(rows)
         pooled = "pooled " if flags["POOL"] else ""
-        passed = torch.empty_like(y) if flags["ADD"] else y
-        sum_g, sum_gx = _empty(channels, y, blocks), _empty(channels, y, blocks)
-        kernels.sums[blocks, tiles](
-            upstream, y, y if out is None else out, passed, saved, sum_g, sum_gx,
-            rows, channels, each, width // 2, width, **flags, C=_COLUMNS,
-            **_TILES[f"{pooled}sums"],
+        grad_residual = torch.empty_like(y) if flags["ADD"] else y
+        sum_g, sum_gx = _empty(blocks, channels, y), _empty(blocks, channels, y)
+        kernels.grad_sums[blocks, tiles](
+            grad_out, y, y if out is None else out, grad_residual, saved, sum_g, sum_gx,
+            rows, channels, rows_per_block, width // 2, width, **flags, BLOCK_C=_BLOCK_C,
+            **_TILES[f"{pooled}grad_sums"],
         )  # fmt: skip
-        factors = _empty(channels, y, 3)
-        d_weight, d_bias = torch.empty_like(weight), torch.empty_like(weight)
-        kernels.coefficients[(-(-channels // 8),)](
-            sum_g, sum_gx, saved, factors, d_weight, d_bias,
-            rows_y, channels, len(weight), blocks, B=_power_of_two(blocks), C=8,
+        coefficients = _empty(3, channels, y)
+        grad_weight, grad_bias = torch.empty_like(weight), torch.empty_like(weight)
+        kernels.grad_coefficients[(-(-channels // _BLOCK_C_JOIN),)](
+            sum_g, sum_gx, saved, coefficients, grad_weight, grad_bias,
+            rows_y, channels, len(weight), blocks,
+            BLOCKS=_power_of_two(blocks), BLOCK_C=_BLOCK_C_JOIN,
         )  # fmt: skip
-        gradient = torch.empty_like(y)
-        tile = _TILES[f"{pooled}pass_back"]
-        kernels.pass_back[-(-rows // tile["M"]), tiles](
-            upstream, y, passed, gradient, saved, factors,
-            rows, channels, width // 2, width, **flags, C=_COLUMNS, **tile,
+        grad_y = torch.empty_like(y)
+        tile = _TILES[f"{pooled}grad_input"]
+        kernels.grad_input[-(-rows // tile["BLOCK_M"]), tiles](
+            grad_out, y, grad_residual, grad_y, saved, coefficients,
+            rows, channels, width // 2, width, **flags, BLOCK_C=_BLOCK_C, **tile,
         )  # fmt: skip
-        d_residual = passed if flags["ADD"] else None
-        d_conv_bias = None if conv_bias is None else torch.zeros_like(conv_bias)
-        return (gradient, d_weight, d_bias, d_residual, None, None, d_conv_bias, *[None] * 4)
+        grad_conv_bias = None if conv_bias is None else torch.zeros_like(conv_bias)
+        return (
+            grad_y, grad_weight, grad_bias, grad_residual if flags["ADD"] else None,
+            None, None, grad_conv_bias, *[None] * 4,
+        )  # fmt: skip
 
 
-def _shares(rows: int) -> tuple[int, int]:
-    """How many rows a block has, at least a tile of them, and how many blocks there are."""
-    each = _LEAST * max(1, -(-rows // (_BLOCKS * _LEAST)))
-    return each, -(-rows // each)
+def _row_blocks(rows: int) -> tuple[int, int]:
+    """The rows of a block, a multiple of ``_MIN_ROWS``, and the number of blocks."""
+    rows_per_block = _MIN_ROWS * max(1, -(-rows // (_MAX_BLOCKS * _MIN_ROWS)))
+    return rows_per_block, -(-rows // rows_per_block)
 
 
 def _power_of_two(n: int) -> int:
+    """The smallest power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()

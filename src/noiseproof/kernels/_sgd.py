@@ -1,33 +1,57 @@
-"""Clipping and SGD on flat buffers, in two kernels."""
+"""Gradient clipping and SGD on flat buffers, in two kernels."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-_SHARES, _SHARE, _BLOCK = 1024, 4096, 1024
+_MAX_PARTIALS = 1024  # programs of the first kernel, each with one partial sum
+_NORM_BLOCK = 4096  # elements of the gradient that a program of it reads at a time
+_UPDATE_BLOCK = 1024  # weights for each program of the second kernel
 
 
 def sgd(
-    weights: Tensor, momenta: Tensor, low_gradient: Tensor, gradient: Tensor, rate: Tensor,
-    low: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float, l1: float,
+    weights: Tensor, momentum_buffer: Tensor, compute_grad: Tensor, grad: Tensor, lr: Tensor,
+    compute_weights: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float,
+    l1: float,
 ) -> Tensor:  # fmt: skip
-    """What `noiseproof.train` does with these arguments on a CPU; returns the gradient's norm."""
+    """``clip_grad_norm_`` and a step of ``torch.optim.SGD``, in place; returns the gradient's norm.
+
+    The first M of all P weights have a copy in the compute dtype, such as bfloat16, which the
+    network multiplies with; their gradients come in that dtype too. M is 0 where there is none.
+
+    Args:
+        weights: float32 [P], all weights; updated.
+        momentum_buffer: float32 [P]; updated.
+        compute_grad: compute dtype [M], the gradient of the first M weights.
+        grad: float32 [P - M], the gradient of the others.
+        lr: the learning rate, a float32 tensor of one element.
+        compute_weights: compute dtype [M], the copy of the first M weights; updated.
+        momentum: as in ``torch.optim.SGD``.
+        nesterov: as in ``torch.optim.SGD``.
+        weight_decay: as in ``torch.optim.SGD``.
+        clip: the largest norm of the gradient; 0 for no clipping.
+        l1: the factor of the L1 penalty, whose gradient is clipped with the rest.
+
+    Returns:
+        The norm of the gradient before clipping, a float32 tensor of one element.
+    """
     from . import _sgd_kernels as kernels
 
-    size, wide = weights.numel(), low_gradient.numel()
-    shares = min(_SHARES, -(-size // _SHARE))
-    partial = torch.empty(shares, device=weights.device)
+    size, num_compute = weights.numel(), compute_grad.numel()
+    num_partials = min(_MAX_PARTIALS, -(-size // _NORM_BLOCK))
+    partials = torch.empty(num_partials, device=weights.device)
     norm = torch.empty((), device=weights.device)
-    if not wide:
-        low_gradient = gradient  # never read
-    kernels.squares[(shares,)](
-        low_gradient, gradient, weights, partial, wide, size, l1, L1=l1 > 0, BLOCK=_SHARE
+    if not num_compute:
+        compute_grad = grad  # never read
+    kernels.partial_squared_norms[(num_partials,)](
+        compute_grad, grad, weights, partials, num_compute, size, l1, L1=l1 > 0, BLOCK=_NORM_BLOCK
     )
-    kernels.update[(-(-size // _BLOCK),)](
-        low_gradient, gradient, weights, momenta, low if wide else weights, rate, partial, norm,
-        wide, size, shares, momentum, weight_decay, clip, l1,
-        NESTEROV=nesterov, CLIP=clip > 0, L1=l1 > 0, COPY=wide > 0,
-        SHARES=1 << max(0, shares - 1).bit_length(), BLOCK=_BLOCK,
+    kernels.update[(-(-size // _UPDATE_BLOCK),)](
+        compute_grad, grad, weights, momentum_buffer,
+        compute_weights if num_compute else weights, lr, partials, norm,
+        num_compute, size, num_partials, momentum, weight_decay, clip, l1,
+        NESTEROV=nesterov, CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0,
+        PARTIALS=1 << max(0, num_partials - 1).bit_length(), BLOCK=_UPDATE_BLOCK,
     )  # fmt: skip
     return norm

@@ -1,3 +1,9 @@
+"""The kernels of :func:`noiseproof.kernels.sgd`.
+
+P is the number of weights, M that of the weights with a copy in the compute dtype, which come
+first.
+"""
+
 from __future__ import annotations
 
 import triton
@@ -5,9 +11,21 @@ import triton.language as tl
 
 
 @triton.jit
-def _gradient(low, rest, weights, at, wide, size, l1, L1: tl.constexpr):
-    g = tl.load(low + at, at < wide, 0.0).to(tl.float32)
-    g += tl.load(rest + at - wide, (at >= wide) & (at < size), 0.0)
+def _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1: tl.constexpr):
+    """The gradient at the indices ``at``, in float32, with that of the L1 penalty.
+
+    Args:
+        compute_grad: [M], compute dtype.
+        grad: [P - M], float32.
+        weights: [P], float32.
+        at: the indices, from 0 to P - 1 where they are valid.
+        num_compute: M.
+        size: P.
+        l1: the factor of the L1 penalty.
+        L1: whether there is one.
+    """
+    g = tl.load(compute_grad + at, at < num_compute, 0.0).to(tl.float32)
+    g += tl.load(grad + at - num_compute, (at >= num_compute) & (at < size), 0.0)
     if L1:
         w = tl.load(weights + at, at < size, 0.0)
         g += l1 * ((w > 0).to(tl.float32) - (w < 0).to(tl.float32))
@@ -15,39 +33,79 @@ def _gradient(low, rest, weights, at, wide, size, l1, L1: tl.constexpr):
 
 
 @triton.jit
-def squares(low, rest, weights, partial, wide, size, l1, L1: tl.constexpr, BLOCK: tl.constexpr):
-    """Of a share of the gradient, the sum of its squares."""
+def partial_squared_norms(
+    compute_grad, grad, weights, partials, num_compute, size, l1,
+    L1: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The sum of the squares of every program's share of the gradient.
+
+    Args:
+        compute_grad: [M], compute dtype.
+        grad: [P - M], float32.
+        weights: [P], float32.
+        partials: [programs], float32: written, one sum for each program.
+        num_compute: M.
+        size: P.
+        l1: the factor of the L1 penalty.
+        L1: whether there is one.
+        BLOCK: elements that a program reads at a time.
+    """
     total = 0.0
     for start in range(tl.program_id(0) * BLOCK, size, tl.num_programs(0) * BLOCK):
-        g = _gradient(low, rest, weights, start + tl.arange(0, BLOCK), wide, size, l1, L1)
+        at = start + tl.arange(0, BLOCK)
+        g = _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
         total += tl.sum(g * g, 0)
-    tl.store(partial + tl.program_id(0), total)
+    tl.store(partials + tl.program_id(0), total)
 
 
 @triton.jit
 def update(
-    low, rest, weights, momenta, copy, rate, partial, norm, wide, size, shares,
-    momentum, weight_decay, clip, l1,
+    compute_grad, grad, weights, momentum_buffer, compute_weights, lr, partials, norm,
+    num_compute, size, num_partials, momentum, weight_decay, clip, l1,
     NESTEROV: tl.constexpr, CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr,
-    SHARES: tl.constexpr, BLOCK: tl.constexpr,
+    PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Clip, decay, momentum and step, for a block of the weights; the first notes the norm."""
-    s = tl.arange(0, SHARES)
-    length = tl.sqrt(tl.sum(tl.load(partial + s, s < shares, 0.0), 0))
+    """Clip, decay, momentum and step for a block of the weights; program 0 stores the norm.
+
+    Args:
+        compute_grad: [M], compute dtype.
+        grad: [P - M], float32.
+        weights: [P], float32: updated.
+        momentum_buffer: [P], float32: updated.
+        compute_weights: [M], compute dtype: written.
+        lr: [1], float32, the learning rate.
+        partials: [num_partials], float32, from ``partial_squared_norms``.
+        norm: [1], float32: written, the norm of the gradient before clipping.
+        num_compute: M.
+        size: P.
+        num_partials: the number of programs of ``partial_squared_norms``.
+        momentum: as in ``torch.optim.SGD``.
+        weight_decay: as in ``torch.optim.SGD``.
+        clip: the largest norm.
+        l1: the factor of the L1 penalty.
+        NESTEROV: whether the momentum is Nesterov's.
+        CLIP: whether the gradient is clipped.
+        L1: whether there is an L1 penalty.
+        COPY: whether there are weights in the compute dtype, M > 0.
+        PARTIALS: the power of 2 from ``num_partials`` on.
+        BLOCK: weights for each program.
+    """
+    i = tl.arange(0, PARTIALS)
+    total_norm = tl.sqrt(tl.sum(tl.load(partials + i, i < num_partials, 0.0), 0))
     if tl.program_id(0) == 0:
-        tl.store(norm, length)
+        tl.store(norm, total_norm)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
-    g = _gradient(low, rest, weights, at, wide, size, l1, L1)
+    g = _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
     if CLIP:
-        g = g * tl.minimum(clip / (length + 1e-6), 1.0)
+        g = g * tl.minimum(clip / (total_norm + 1e-6), 1.0)
     w = tl.load(weights + at, inside, 0.0)
     g += weight_decay * w
-    m = momentum * tl.load(momenta + at, inside, 0.0) + g
-    tl.store(momenta + at, m, inside)
+    m = momentum * tl.load(momentum_buffer + at, inside, 0.0) + g
+    tl.store(momentum_buffer + at, m, inside)
     if NESTEROV:
         m = g + momentum * m
-    w -= tl.load(rate) * m
+    w -= tl.load(lr) * m
     tl.store(weights + at, w, inside)
     if COPY:
-        tl.store(copy + at, w.to(copy.dtype.element_ty), at < wide)
+        tl.store(compute_weights + at, w.to(compute_weights.dtype.element_ty), at < num_compute)

@@ -3,8 +3,9 @@
 The names here are the public ones; the files beside this one are private.
 """
 
+from ..syntax import Hyper, hyper
+from ._build import parse
 from ._expression import Expression, Kind
-from ._hyper import Hyper, hyper
 from ._module import Loss, MatrixLoss, NegativeLoss, NormalizedLoss, SeparableLoss, SymmetrizedLoss
 from ._paper import (
     CrossEntropy,
@@ -19,8 +20,7 @@ from ._paper import (
     ReverseCrossEntropy,
     SymmetricCrossEntropy,
 )
-from ._parse import parse
-from ._recipes import RECIPES, Recipe, recipe
+from ._recipes import Recipe, recipe
 from ._registry import Entry, class_sum_range, registry, terms
 from ._successors import (
     AsymmetricExponential,
@@ -51,7 +51,6 @@ from ._wrappers import (
 )
 
 __all__ = [
-    "RECIPES",
     "AsymmetricExponential",
     "AsymmetricGeneralizedCrossEntropy",
     "AsymmetricMeanSquaredError",

@@ -1,7 +1,7 @@
-"""How a loss is called: ``torch.nn.CrossEntropyLoss``'s conventions for any expression.
+"""How a loss is called: the conventions of ``torch.nn.CrossEntropyLoss`` for any expression.
 
-Every check of an input lives here, once. Shapes and types are always checked; values only where
-looking at them costs nothing (see :func:`extremes`).
+All checks of inputs are here. Shapes and dtypes are always checked; values only of CPU tensors in
+eager mode (see :func:`extremes`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from .._errors import UsageError, UsageTypeError
 from ._expression import Expression
 from ._prediction import Prediction, compute_dtype, extremes
 
@@ -25,7 +26,7 @@ _INTEGERS = (
     torch.uint8, torch.uint16, torch.uint32, torch.uint64,
 )  # fmt: skip
 
-_BINARY = (
+_BINARY_HINT = (
     "give z = logits.flatten() as torch.stack([torch.zeros_like(z), z], dim=1), targets 0 or 1"
 )
 
@@ -41,25 +42,25 @@ def evaluate(
     reduction: Reduction,
     label_smoothing: float,
 ) -> Tensor:
-    """The value of a loss, reduced. The keywords are taken as checked by :func:`check_keywords`."""
+    """The reduced value of a loss. :func:`check_keywords` must have checked the keywords."""
     batch = as_batch(logits)
     one_sample = logits.dim() == 1
     if weight is not None:
         _check_weight_fits(weight, batch.shape[1])
         weight = weight.to(compute_dtype(batch)).view(1, -1, *[1] * (batch.dim() - 2))
-    given = target.unsqueeze(0) if one_sample and isinstance(target, Tensor) else target
+    batch_target = target.unsqueeze(0) if one_sample and isinstance(target, Tensor) else target
     if _is_probabilities(logits, target, ignore_index):
-        values = _at_probabilities(expression, batch, given, weight, label_smoothing)
-        counts = None
+        values = _at_probabilities(expression, batch, batch_target, weight, label_smoothing)
+        divisors = None
     else:
-        values, counts = _at_labels(
-            expression, batch, given.long(), weight, ignore_index, label_smoothing
+        values, divisors = _at_labels(
+            expression, batch, batch_target.long(), weight, ignore_index, label_smoothing
         )
     if sample_weight is not None:
-        of_sample = _sample_weight(sample_weight, values, one_sample)
-        values = values * of_sample
-        counts = of_sample if counts is None else counts * of_sample
-    return _reduce(values, counts, reduction, one_sample)
+        sample_weights = _check_sample_weight(sample_weight, values, one_sample)
+        values = values * sample_weights
+        divisors = sample_weights if divisors is None else divisors * sample_weights
+    return _reduce(values, divisors, reduction, one_sample)
 
 
 def _at_probabilities(
@@ -81,21 +82,24 @@ def _at_labels(
     ignore_index: int,
     label_smoothing: float,
 ) -> tuple[Tensor, Tensor | None]:
-    """The values, and what each counts in the mean: 0 if ignored, else the weight of its label."""
+    """The value of each sample and its part of the mean's divisor: its class weight, 0 if ignored.
+
+    The divisors are None where all are 1.
+    """
     num_classes = batch.shape[1]
-    kept = _kept(label, num_classes, ignore_index)
+    kept = _not_ignored(label, num_classes, ignore_index)
     if kept is not None:
         label = label.where(kept, 0)
-    rows = expression.label_from_rows
+    from_reductions = expression.label_from_reductions
     if label_smoothing:
-        rows = rows and expression.sum_from_rows and weight is None
-    prediction = Prediction(batch, label.unsqueeze(1), whole=not rows)
+        from_reductions &= expression.sum_from_reductions and weight is None
+    prediction = Prediction(batch, label.unsqueeze(1), needs_log_p=not from_reductions)
     values = expression.at_label(prediction)
-    counts = None if kept is None else kept.to(values.dtype)
+    divisors = None if kept is None else kept.to(values.dtype)
     if weight is not None:
-        of_label = prediction.pick(weight.expand_as(batch))
-        values = values * of_label
-        counts = of_label if counts is None else counts * of_label
+        label_weight = prediction.gather_label(weight.expand_as(batch))
+        values = values * label_weight
+        divisors = label_weight if divisors is None else divisors * label_weight
     if label_smoothing:
         if weight is None:
             total = expression.class_sum(prediction)
@@ -104,32 +108,32 @@ def _at_labels(
         values = values * (1 - label_smoothing) + total * (label_smoothing / num_classes)
     if kept is not None:
         values = values.where(kept, 0.0)
-    return values, counts
+    return values, divisors
 
 
 def as_batch(logits: Tensor) -> Tensor:
-    """Logits as [N, K, ...], or one line that says what they should be."""
+    """Logits as [N, K, ...], checked."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
-        raise TypeError(f"logits must be a floating-point tensor, [N, K]; they were {kind}")
+        found = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise UsageTypeError(f"logits must be a floating-point tensor, [N, K]; they were {found}")
     if logits.dim() == 0:
-        raise ValueError("logits must be [K], [N, K] or [N, K, d1, ...]; they had no dimension")
+        raise UsageError("logits must be [K], [N, K] or [N, K, d1, ...]; they had no dimension")
     batch = logits.unsqueeze(0) if logits.dim() == 1 else logits
     if batch.shape[1] < 2:
-        raise ValueError(
+        raise UsageError(
             f"logits {_shape(logits)} have {batch.shape[1]} class at dimension 1, and a loss needs "
-            f"at least 2; for a binary problem with one logit a sample, {_BINARY}"
+            f"at least 2; for a binary problem with one logit a sample, {_BINARY_HINT}"
         )
     return batch
 
 
 def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool:
-    """Probabilities have the shape of the logits, indices that shape without the classes."""
+    """Whether the target is class probabilities, shaped like the logits, or class indices."""
     if not isinstance(target, Tensor):
-        raise TypeError(f"the target must be a tensor; it was {type(target).__name__}")
+        raise UsageTypeError(f"the target must be a tensor; it was {type(target).__name__}")
     if target.shape == logits.shape and target.is_floating_point():
         if ignore_index >= 0:
-            raise ValueError(
+            raise UsageError(
                 f"ignore_index = {ignore_index} needs class indices, and the target is "
                 f"probabilities; give such samples a sample_weight of 0 instead"
             )
@@ -144,27 +148,27 @@ def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool
     if target.shape == index_shape:
         remedy = "if these are indices, give target.long()"
     elif target.shape != logits.shape:
-        raise ValueError(f"{expected}; its shape was {_shape(target)}")
+        raise UsageError(f"{expected}; its shape was {_shape(target)}")
     elif logits.dim() == 1:
-        remedy = f"if these are {len(logits)} samples of one logit each, {_BINARY}"
+        remedy = f"if these are {len(logits)} samples of one logit each, {_BINARY_HINT}"
     else:
         remedy = "if that is one-hot, give target.argmax(1) or target.float()"
-    raise TypeError(f"{expected}; it was {target.dtype}: {remedy}")
+    raise UsageTypeError(f"{expected}; it was {target.dtype}: {remedy}")
 
 
-def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
-    """Which samples have a label that counts; None where it is known that all have.
+def _not_ignored(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
+    """A mask of the samples whose label is not ``ignore_index``; None if no label is.
 
-    A label out of range is refused where the values are at hand; elsewhere it is left to the
-    gather, which on a GPU ends in a device-side assertion.
+    A label out of range raises for CPU tensors in eager mode; on a GPU, the gather that follows
+    fails with a device-side assertion.
     """
-    seen = extremes(label)
-    if seen is not None:
-        low, high = seen
+    bounds = extremes(label)
+    if bounds is not None:
+        low, high = bounds
         if low >= 0 and high < num_classes and not low <= ignore_index <= high:
             return None
     kept = label != ignore_index
-    if seen is not None and bool(kept.any()):
+    if bounds is not None and bool(kept.any()):
         for index in extremes(label[kept]) or ():
             if not 0 <= index < num_classes:
                 raise IndexError(
@@ -175,23 +179,23 @@ def _kept(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
     return kept
 
 
-def _sample_weight(sample_weight: Tensor, values: Tensor, one_sample: bool) -> Tensor:
+def _check_sample_weight(sample_weight: Tensor, values: Tensor, one_sample: bool) -> Tensor:
     weights = torch.as_tensor(sample_weight, dtype=values.dtype, device=values.device)
     if one_sample and weights.dim() == 0:
         weights = weights.unsqueeze(0)
     if weights.shape not in (values.shape, values.shape[:1]):
-        of_target = "[]" if one_sample else _shape(values)
-        raise ValueError(f"sample_weight must be {of_target}; its shape was {_shape(weights)}")
-    if not _is_weight(extremes(weights)):
-        raise ValueError("sample_weight must be finite and not negative")
+        expected = "[]" if one_sample else _shape(values)
+        raise UsageError(f"sample_weight must be {expected}; its shape was {_shape(weights)}")
+    if not _are_weights(extremes(weights)):
+        raise UsageError("sample_weight must be finite and not negative")
     return weights.view(-1, *[1] * (values.dim() - weights.dim()), *weights.shape[1:]).expand_as(
         values
     )
 
 
-def _reduce(values: Tensor, counts: Tensor | None, reduction: str, one_sample: bool) -> Tensor:
+def _reduce(values: Tensor, divisors: Tensor | None, reduction: str, one_sample: bool) -> Tensor:
     if reduction == "mean":
-        return values.mean() if counts is None else values.sum() / counts.sum()
+        return values.mean() if divisors is None else values.sum() / divisors.sum()
     if reduction == "sum":
         return values.sum()
     if reduction == "none":
@@ -199,9 +203,9 @@ def _reduce(values: Tensor, counts: Tensor | None, reduction: str, one_sample: b
     raise _unknown_reduction(reduction)
 
 
-def _unknown_reduction(reduction: Any) -> ValueError:
+def _unknown_reduction(reduction: Any) -> UsageError:
     known = ", ".join(_REDUCTIONS)
-    return ValueError(f"reduction must be one of {known}; it was {reduction!r}")
+    return UsageError(f"reduction must be one of {known}; it was {reduction!r}")
 
 
 def check_keywords(
@@ -210,13 +214,13 @@ def check_keywords(
     reduction: str,
     label_smoothing: float,
 ) -> Tensor | None:
-    """Refuse impossible keywords; give the class weights back as a tensor."""
+    """Check the keywords of a loss; returns the class weights as a tensor."""
     if reduction not in _REDUCTIONS:
         raise _unknown_reduction(reduction)
     if not isinstance(ignore_index, numbers.Integral) or isinstance(ignore_index, bool):
-        raise TypeError(f"ignore_index must be an integer; it was {ignore_index!r}")
+        raise UsageTypeError(f"ignore_index must be an integer; it was {ignore_index!r}")
     if not isinstance(label_smoothing, numbers.Real) or not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing must be from 0 to 1; it was {label_smoothing!r}")
+        raise UsageError(f"label_smoothing must be from 0 to 1; it was {label_smoothing!r}")
     return None if weight is None else _check_weight(weight)
 
 
@@ -224,28 +228,28 @@ def _check_weight(weight: Any) -> Tensor:
     try:
         tensor = torch.as_tensor(weight)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"weight must be K numbers, one a class; it was {weight!r}") from None
+        raise UsageTypeError(f"weight must be K numbers, one a class; it was {weight!r}") from None
     if tensor.is_complex() or tensor.dtype == torch.bool:
-        raise TypeError(f"weight must be K numbers, one a class; it was {tensor.dtype}")
+        raise UsageTypeError(f"weight must be K numbers, one a class; it was {tensor.dtype}")
     if not tensor.is_floating_point():
         tensor = tensor.to(torch.get_default_dtype())
     if tensor.dim() != 1:
-        raise ValueError(f"weight must be [K], one number a class; its shape was {_shape(tensor)}")
-    seen = extremes(tensor)
-    if not _is_weight(seen):
-        raise ValueError(f"weight must be finite and not negative; it was {tensor.tolist()}")
-    if seen == (0, 0):
-        raise ValueError("weight must not be 0 for every class: the mean would divide by 0")
+        raise UsageError(f"weight must be [K], one number a class; its shape was {_shape(tensor)}")
+    bounds = extremes(tensor)
+    if not _are_weights(bounds):
+        raise UsageError(f"weight must be finite and not negative; it was {tensor.tolist()}")
+    if bounds == (0, 0):
+        raise UsageError("weight must not be 0 for every class: the mean would divide by 0")
     return tensor
 
 
-def _is_weight(seen: tuple[float, float] | None) -> bool:
-    return seen is None or (seen[0] >= 0 and seen[1] < math.inf)  # NaN is neither
+def _are_weights(bounds: tuple[float, float] | None) -> bool:
+    return bounds is None or (bounds[0] >= 0 and bounds[1] < math.inf)  # false for NaN
 
 
 def _check_weight_fits(weight: Tensor, num_classes: int) -> None:
     if weight.shape[0] != num_classes:
-        raise ValueError(
+        raise UsageError(
             f"weight has {weight.shape[0]} entries, and the logits have {num_classes} classes "
             f"at dimension 1; give one weight a class"
         )

@@ -1,11 +1,11 @@
-"""The algebra of losses, as immutable values: what a loss *is*, apart from how it is called.
+"""The algebra of losses as immutable values: what a loss computes, apart from how it is called.
 
-An expression answers three questions about a batch of predictions. Everything else (soft labels,
-label smoothing, class weights, reductions, the noisy risk) is arithmetic on the answers.
+An expression computes three things for a batch of predictions. Everything else (soft labels, label
+smoothing, class weights, reductions, the noisy risk) is arithmetic on them.
 
 ==================  ============  =======================================
 ``at_label(p)``     [N, ...]      L(f(x), y), the loss at the label
-``per_class(p)``    [N, K, ...]   L(f(x), j), were j the label
+``per_class(p)``    [N, K, ...]   L(f(x), j), the loss for each label j
 ``class_sum(p)``    [N, ...]      sum over j of L(f(x), j); a float where it is constant
 ==================  ============  =======================================
 """
@@ -23,6 +23,8 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, expm1
 
+from .._errors import UsageError
+from ..syntax import number
 from ._prediction import Prediction
 
 Kind = Literal["active", "passive", "undetermined"]
@@ -36,7 +38,7 @@ class Expression(abc.ABC):
     def per_class(self, p: Prediction) -> Tensor: ...
 
     def at_label(self, p: Prediction) -> Tensor:
-        return p.pick(self.per_class(p))
+        return p.gather_label(self.per_class(p))
 
     def class_sum(self, p: Prediction) -> Tensor | float:
         return self.per_class(p).sum(1)
@@ -44,20 +46,20 @@ class Expression(abc.ABC):
     @property
     @abc.abstractmethod
     def kind(self) -> Kind:
-        """Active or passive by the paper's Definitions 1 and 2; never guessed."""
+        """Active or passive by the paper's Definitions 1 and 2, or undetermined."""
 
     def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
-        """The functions of the user's that it is made of."""
+        """The user's functions and modules that it contains."""
         return ()
 
     @property
-    def label_from_rows(self) -> bool:
-        """Whether ``at_label`` reads no more than log p_y and the sum of log p."""
+    def label_from_reductions(self) -> bool:
+        """Whether ``at_label`` uses only log p_y and the sum of log p over classes."""
         return False
 
     @property
-    def sum_from_rows(self) -> bool:
-        """Whether ``class_sum`` reads no more than log p_y and the sum of log p."""
+    def sum_from_reductions(self) -> bool:
+        """Whether ``class_sum`` uses only log p_y and the sum of log p over classes."""
         return False
 
     @abc.abstractmethod
@@ -70,10 +72,10 @@ class Atom(Expression):
 
     L(f, y) = - logarithm * log p_y + complement * (1 - p_y) + target(p_y) + sum_{k != y} other(p_k)
 
-    The first two parts are numbers, kept apart because their sums over classes are known: that of
-    log p is computed once for all losses, and that of 1 - p is K - 1. Since 1 - p_y is also the sum
-    of all other p_k, the complement takes up the part of ``other`` that is linear, and with it the
-    digits that would cancel as p_y goes to 1.
+    The first two parts are constant factors, separate because their sums over classes are cheap:
+    the sum of log p is computed once for all losses, and that of 1 - p is K - 1. Since 1 - p_y is
+    also the sum of all other p_k, a linear ``other`` is declared as a complement, where no digits
+    cancel as p_y goes to 1.
     """
 
     loss: Any  # a subclass of SeparableLoss, which declares the parts
@@ -85,8 +87,8 @@ class Atom(Expression):
             hyper["K"] = num_classes
         return function(*log_p, **hyper)
 
-    def own(self, p: Prediction, log_p: Tensor) -> list[Tensor]:
-        """The parts that depend on the label's own probability alone, elementwise."""
+    def label_parts(self, p: Prediction, log_p: Tensor) -> list[Tensor]:
+        """The parts that depend only on the probability of the label, elementwise at ``log_p``."""
         parts = []
         if self.loss.logarithm is not None:
             parts.append(log_p * -self._part(self.loss.logarithm, p.num_classes))
@@ -97,13 +99,13 @@ class Atom(Expression):
         return parts
 
     def at_label(self, p: Prediction) -> Tensor:
-        parts = self.own(p, p.label_log_p)
+        parts = self.label_parts(p, p.label_log_p)
         if self.loss.other is not None:
             parts.append(p.sum_of_others(self._part(self.loss.other, p.num_classes, p.log_p)))
         return add_up(parts)
 
     def per_class(self, p: Prediction) -> Tensor:
-        parts = self.own(p, p.log_p)
+        parts = self.label_parts(p, p.log_p)
         if self.loss.other is not None:
             other = self._part(self.loss.other, p.num_classes, p.log_p)
             parts.append(other.sum(1, keepdim=True) - other)
@@ -124,16 +126,16 @@ class Atom(Expression):
         return add_up(parts)
 
     def summand(self, p: Tensor, q: Tensor, num_classes: int) -> Tensor:
-        """The term of one class as the paper writes it, at its probability and one-hot label."""
+        """The term of one class as the paper writes it, at probability p and one-hot label q."""
         term: Tensor = self._part(functools.partial(self.loss.summand, p, q), num_classes)
         return term
 
     @property
-    def label_from_rows(self) -> bool:
+    def label_from_reductions(self) -> bool:
         return self.loss.other is None
 
     @property
-    def sum_from_rows(self) -> bool:
+    def sum_from_reductions(self) -> bool:
         return self.loss.other is None and self.loss.target is None
 
     @property
@@ -146,13 +148,13 @@ class Atom(Expression):
 
 @dataclass(frozen=True)
 class MatrixAtom(Expression):
-    """One declared loss that is no sum over classes, and gives its matrix alone."""
+    """One declared loss that is not a sum over classes; it declares the matrix L(f, j)."""
 
     loss: Any  # a subclass of MatrixLoss
     hyper: tuple[tuple[str, float], ...] = ()
 
     def per_class(self, p: Prediction) -> Tensor:
-        matrix: Tensor = self.loss.matrix(p.computed_logits, **dict(self.hyper))
+        matrix: Tensor = self.loss.matrix(p.upcast_logits, **dict(self.hyper))
         return matrix
 
     @property
@@ -164,7 +166,7 @@ class MatrixAtom(Expression):
 
 
 def with_hyper(loss: Any, hyper: tuple[tuple[str, float], ...]) -> str:
-    """``fl(gamma=2)``: the name of a declaration, and its hyper-parameters that are no defaults."""
+    """``fl(gamma=2)``: the name of a loss, with the hyper-parameters that differ from defaults."""
     declared = loss.declared_hyper
     given = [f"{n}={number(v)}" for n, v in hyper if v != declared[n].default]
     return f"{loss.name}({', '.join(given)})" if given else str(loss.name)
@@ -172,10 +174,10 @@ def with_hyper(loss: Any, hyper: tuple[tuple[str, float], ...]) -> str:
 
 @functools.cache
 def _kind_of_summand(atom: Atom) -> Kind:
-    """Active if the summand of the paper vanishes for every class other than the label."""
+    """Active if the paper's summand is zero for every class other than the label."""
     p = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
-    elsewhere = atom.summand(p, torch.zeros_like(p), 10)
-    return "passive" if bool((elsewhere != 0).any()) else "active"
+    other_classes = atom.summand(p, torch.zeros_like(p), 10)
+    return "passive" if bool((other_classes != 0).any()) else "active"
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +206,12 @@ class Sum(Expression):
         return "active" if kinds == {"active"} else "undetermined"
 
     @property
-    def label_from_rows(self) -> bool:
-        return all(term.label_from_rows for _, term in self.terms)
+    def label_from_reductions(self) -> bool:
+        return all(term.label_from_reductions for _, term in self.terms)
 
     @property
-    def sum_from_rows(self) -> bool:
-        return all(term.sum_from_rows for _, term in self.terms)
+    def sum_from_reductions(self) -> bool:
+        return all(term.sum_from_reductions for _, term in self.terms)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sum) and set(self.terms) == set(other.terms)
@@ -230,7 +232,7 @@ class Sum(Expression):
 
 
 def _scaled(factor: float, value: V) -> V:
-    return value if factor == 1 else operator.mul(factor, value)  # an operator less in most sums
+    return value if factor == 1 else operator.mul(factor, value)  # saves an operator in most sums
 
 
 def add_up(values: Sequence[V]) -> V:
@@ -238,34 +240,34 @@ def add_up(values: Sequence[V]) -> V:
 
 
 def combine(*parts: tuple[float, Expression]) -> Expression:
-    """The weighted sum of expressions: nested sums opened, equal terms collected."""
+    """The weighted sum of expressions: nested sums are flattened, equal terms collected."""
     collected: dict[Expression, float] = {}
     for coefficient, part in parts:
-        inside = part.terms if isinstance(part, Sum) else ((1.0, part),)
-        for inner, term in inside:
-            collected[term] = collected.get(term, 0.0) + coefficient * inner
+        terms = part.terms if isinstance(part, Sum) else ((1.0, part),)
+        for factor, term in terms:
+            collected[term] = collected.get(term, 0.0) + coefficient * factor
             if not math.isfinite(collected[term]):
-                raise ValueError(f"the factor of {term} is not finite")
-    terms = tuple((coefficient, term) for term, coefficient in collected.items())
-    if len(terms) == 1 and terms[0][0] == 1:
-        return terms[0][1]
-    return Sum(terms)
+                raise UsageError(f"the factor of {term} is not finite")
+    merged = tuple((coefficient, term) for term, coefficient in collected.items())
+    if len(merged) == 1 and merged[0][0] == 1:
+        return merged[0][1]
+    return Sum(merged)
 
 
 @dataclass(frozen=True)
 class Custom(Expression):
-    """A function of the user's: logits [N, K] to the matrix L(f(x), j), [N, K]."""
+    """A function of the user, from logits [N, K] to the matrix L(f(x), j), [N, K]."""
 
     function: Callable[[Tensor], Tensor]
     name: str
 
     def per_class(self, p: Prediction) -> Tensor:
-        rows = p.computed_logits.movedim(1, -1)
+        rows = p.upcast_logits.movedim(1, -1)
         flat = rows.reshape(-1, p.num_classes)
         matrix = self.function(flat)
         if not isinstance(matrix, Tensor) or matrix.shape != flat.shape:
             shape = list(matrix.shape) if isinstance(matrix, Tensor) else type(matrix).__name__
-            raise ValueError(
+            raise UsageError(
                 f"{self.name} must give the loss of every class, one number for each logit: "
                 f"for logits {list(flat.shape)} it gave {shape}"
             )
@@ -275,7 +277,7 @@ class Custom(Expression):
         return (self.function,)
 
     def __hash__(self) -> int:
-        return hash(self.name)  # a callable object need not have one
+        return hash(self.name)  # a callable object need not be hashable
 
     @property
     def kind(self) -> Kind:
@@ -283,8 +285,3 @@ class Custom(Expression):
 
     def __str__(self) -> str:
         return self.name
-
-
-def number(value: float) -> str:
-    """The shortest text that reads back as the same float: ``10``, ``0.1``, ``1e-07``."""
-    return repr(value).removesuffix(".0")

@@ -1,7 +1,7 @@
-"""Losses of another prediction, or of another label, than the ones given.
+"""Losses of a transformed prediction or label.
 
-A :class:`Mapped` form hands the inner loss another prediction: clipped, nearly one-hot, corrected.
-The others mix what the inner loss gives for several labels.
+A :class:`Mapped` form gives the inner loss another prediction: clipped, nearly one-hot, corrected.
+The others mix the values of the inner loss for several labels.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from .._errors import UsageError
+from ..syntax import Hyper, declare_form
 from ._expression import Kind
 from ._forms import Form, Negative, Normalized, Symmetrized
-from ._hyper import Hyper
 from ._prediction import Prediction, extremes
 
 
 @dataclass(frozen=True)
 class Mapped(Form):
-    """The inner loss of another prediction."""
+    """The inner loss of another prediction, which :meth:`map_prediction` computes."""
 
     @abc.abstractmethod
-    def other(self, p: Prediction) -> Prediction: ...
+    def map_prediction(self, p: Prediction) -> Prediction: ...
 
     def at_label(self, p: Prediction) -> Tensor:
-        return self.inner.at_label(self.other(p))
+        return self.inner.at_label(self.map_prediction(p))
 
     def per_class(self, p: Prediction) -> Tensor:
-        return self.inner.per_class(self.other(p))
+        return self.inner.per_class(self.map_prediction(p))
 
     def class_sum(self, p: Prediction) -> Tensor | float:
-        return self.inner.class_sum(self.other(p))
+        return self.inner.class_sum(self.map_prediction(p))
 
     @property
     def kind(self) -> Kind:
@@ -44,18 +45,17 @@ class Mapped(Form):
 
 @dataclass(frozen=True)
 class LogitClipped(Mapped):
-    """The inner loss of logits that are no longer than tau."""
+    """The inner loss of logits whose norm is clipped to tau."""
 
     tau: float
     word = "logit_clip"
     hyper: ClassVar[Mapping[str, Hyper]] = {"tau": Hyper(1.0, above=0, name="tau")}
 
-    def other(self, p: Prediction) -> Prediction:
-        z = p.computed_logits
-        length = torch.linalg.vector_norm(z, dim=1, keepdim=True)
-        # Where nothing is clipped the factor is a plain 1, also to autograd: at z = 0 the norm has
-        # no derivative.
-        factor = torch.where(length > self.tau, self.tau / length.clamp(min=self.tau), 1.0)
+    def map_prediction(self, p: Prediction) -> Prediction:
+        z = p.upcast_logits
+        norm = torch.linalg.vector_norm(z, dim=1, keepdim=True)
+        # Where nothing is clipped the factor is constant: at z = 0 the norm has no derivative.
+        factor = torch.where(norm > self.tau, self.tau / norm.clamp(min=self.tau), 1.0)
         return Prediction(z * factor, p.label)
 
 
@@ -65,8 +65,8 @@ class Softplus(Mapped):
 
     word = "softplus"
 
-    def other(self, p: Prediction) -> Prediction:
-        z = nn.functional.softplus(p.computed_logits)
+    def map_prediction(self, p: Prediction) -> Prediction:
+        z = nn.functional.softplus(p.upcast_logits)
         return Prediction(z / z.mean(1, keepdim=True), p.label)
 
 
@@ -79,22 +79,22 @@ class EpsilonSoftmax(Mapped):
     hyper: ClassVar[Mapping[str, Hyper]] = {"m": Hyper(1e5, at_least=0, name="m")}
     LOG_FLOOR: ClassVar[float] = math.log(1e-8)
 
-    def other(self, p: Prediction) -> Prediction:
+    def map_prediction(self, p: Prediction) -> Prediction:
         log_p = p.log_p
         top = torch.zeros_like(log_p, dtype=torch.bool).scatter(
             1, log_p.argmax(1, keepdim=True), True
         )
-        moved = torch.where(
+        mixed = torch.where(
             top, torch.log1p(torch.expm1(log_p) / (1 + self.m)), log_p - math.log1p(self.m)
         )
-        return Prediction.of_log_p(moved.clamp(min=self.LOG_FLOOR), p.label)
+        return Prediction.of_log_p(mixed.clamp(min=self.LOG_FLOOR), p.label)
 
 
 @dataclass(frozen=True)
 class Bootstrapped(Form):
-    """beta L(f, y) + (1 - beta) times the loss at the prediction itself.
+    """beta L(f, y) + (1 - beta) times the loss with the prediction as label.
 
-    Soft, that is the sum of p_k L(f, k); hard, the loss at the most probable class.
+    That is the sum of p_k L(f, k), or, hard, the loss at the most probable class.
     """
 
     beta: float
@@ -108,10 +108,10 @@ class Bootstrapped(Form):
     def per_class(self, p: Prediction) -> Tensor:
         matrix = self.inner.per_class(p)
         if self.hard:
-            own = matrix.gather(1, p.logits.argmax(1, keepdim=True))
+            at_prediction = matrix.gather(1, p.logits.argmax(1, keepdim=True))
         else:
-            own = (p.log_p.exp() * matrix).sum(1, keepdim=True)
-        return self.beta * matrix + (1 - self.beta) * own
+            at_prediction = (p.log_p.exp() * matrix).sum(1, keepdim=True)
+        return self.beta * matrix + (1 - self.beta) * at_prediction
 
     @property
     def kind(self) -> Kind:
@@ -119,8 +119,8 @@ class Bootstrapped(Form):
         return "passive" if known else self.inner.kind
 
 
-class Transition(nn.Module):
-    """A transition matrix T, T[i, j] the probability that true class i is given as j."""
+class TransitionMatrix(nn.Module):
+    """A transition matrix T; T[i, j] is the probability that true class i is labelled j."""
 
     T: Tensor
 
@@ -129,33 +129,33 @@ class Transition(nn.Module):
         matrix = torch.as_tensor(T)
         matrix = matrix if matrix.is_floating_point() else matrix.to(torch.get_default_dtype())
         if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
-            raise ValueError(f"T must be [K, K]; its shape was {list(matrix.shape)}")
-        seen = extremes(matrix)
-        if seen is not None:
+            raise UsageError(f"T must be [K, K]; its shape was {list(matrix.shape)}")
+        bounds = extremes(matrix)
+        if bounds is not None:
             rows = matrix.sum(1)
-            if not seen[0] >= 0 or not torch.allclose(rows, torch.ones_like(rows), atol=1e-4):
-                raise ValueError(
+            if not bounds[0] >= 0 or not torch.allclose(rows, torch.ones_like(rows), atol=1e-4):
+                raise UsageError(
                     "T must have rows of probabilities, each with the sum 1: T[i, j] is the "
                     "probability that true class i is given as j"
                 )
         self.register_buffer("T", matrix)
 
-    def times(self, values: Tensor, matrix: Tensor) -> Tensor:
-        """Values [N, K, ...] times a [K, K] matrix, over the classes; at full precision."""
+    def apply_over_classes(self, values: Tensor, matrix: Tensor) -> Tensor:
+        """Values [N, K, ...] times a [K, K] matrix over the classes, without autocast."""
         if matrix.shape[0] != values.shape[1]:
-            raise ValueError(
+            raise UsageError(
                 f"T has {matrix.shape[0]} classes, and the logits have {values.shape[1]}"
             )
         with torch.autocast(values.device.type, enabled=False):
             return (values.movedim(1, -1) @ matrix.to(values.dtype)).movedim(-1, 1)
 
     def forward(self, values: Tensor) -> Tensor:
-        return self.times(values, self.T)
+        return self.apply_over_classes(values, self.T)
 
 
 @dataclass(frozen=True, eq=False)
 class _Corrected(Form):
-    transition: Transition
+    transition: TransitionMatrix
 
     def functions(self) -> tuple[Callable[[Tensor], Tensor], ...]:
         return (*self.inner.functions(), self.transition)
@@ -168,32 +168,32 @@ class _Corrected(Form):
     def __hash__(self) -> int:
         return hash((self.word, self.inner))
 
-    def _argument(self, name: str) -> str:
+    def _argument_text(self, name: str) -> str:
         return "T"
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardCorrected(_Corrected, Mapped):
-    """The inner loss of T'p, the probabilities of the labels that are given."""
+    """The inner loss of T'p, the probabilities of the noisy labels."""
 
     word = "forward_correction"
 
-    def other(self, p: Prediction) -> Prediction:
-        given = self.transition(p.log_p.exp())
-        tiny = torch.finfo(given.dtype).tiny  # no gradient where a label cannot be given at all
-        return Prediction.of_log_p(given.clamp(min=tiny).log(), p.label)
+    def map_prediction(self, p: Prediction) -> Prediction:
+        noisy_p = self.transition(p.log_p.exp())
+        tiny = torch.finfo(noisy_p.dtype).tiny  # no gradient where a noisy label has probability 0
+        return Prediction.of_log_p(noisy_p.clamp(min=tiny).log(), p.label)
 
 
 @dataclass(frozen=True, eq=False)
 class BackwardCorrected(_Corrected):
-    """sum over k of (T^-1)[y, k] L(f, k): what its mean over given labels is, is the clean loss."""
+    """sum over k of (T^-1)[y, k] L(f, k), whose mean over noisy labels is the loss at the true."""
 
     word = "backward_correction"
 
     def per_class(self, p: Prediction) -> Tensor:
         matrix = self.inner.per_class(p)
         inverse = torch.linalg.inv(self.transition.T.to(matrix.dtype))
-        return self.transition.times(matrix, inverse.T)
+        return self.transition.apply_over_classes(matrix, inverse.T)
 
     @property
     def kind(self) -> Kind:
@@ -212,4 +212,7 @@ FORMS: Mapping[str, type[Form]] = {
         Bootstrapped,
     )
 }
-"""The forms that can be written in the text, by their words."""
+"""The forms that can be written in texts, by their words."""
+
+for _form in FORMS.values():
+    declare_form(_form.word, _form.hyper)

@@ -1,23 +1,25 @@
 """A loss as a module: an expression, and the conventions by which it is called.
 
-:class:`Loss` is what every face gives: a declared class, a sum, a normalized function of the
-user's. :class:`SeparableLoss` is the base of a declaration, :class:`NormalizedLoss` that of the
-name of a declared loss's normalized form. Subclassing either is all it takes to register a loss.
+:class:`Loss` is the type of every loss: a declared class, a sum, a normalized function of the user.
+:class:`SeparableLoss` is the base class of a declared loss, :class:`NormalizedLoss` that of a named
+normalized form. Subclassing either registers the loss.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import torch
 from torch import Tensor, nn
 
+from .._errors import UsageError, UsageTypeError
+from ..syntax import SIGNATURES, Hyper, Signature, check_all, declare, hyper, is_loss_name, number
 from ._conventions import Reduction, as_batch, check_keywords, evaluate
-from ._expression import Atom, Expression, Kind, MatrixAtom, combine, number
+from ._expression import Atom, Expression, Kind, MatrixAtom, combine
 from ._forms import Form, Negative, Normalized, Symmetrized
-from ._hyper import Hyper, check_all, hyper
 from ._prediction import Prediction
 
 KEYWORDS: Mapping[str, Any] = {
@@ -26,21 +28,25 @@ KEYWORDS: Mapping[str, Any] = {
     "reduction": "mean",
     "label_smoothing": 0.0,
 }
-"""The keywords that every loss has from ``torch.nn.CrossEntropyLoss``, with their defaults."""
+"""The keywords of ``torch.nn.CrossEntropyLoss`` that every loss takes, with their defaults."""
 
 
 class Loss(nn.Module):
-    """A loss of logits and targets that stands where ``torch.nn.CrossEntropyLoss`` stood.
+    """A drop-in replacement for ``torch.nn.CrossEntropyLoss``, and the base class of every loss.
 
     Made by a declared class, by :func:`parse`, by :func:`normalize`, or by adding and scaling
-    other losses; ``str(loss)`` is the text that parses back to it.
+    other losses; ``str(loss)`` is the text that parses back to it. The keywords ``weight``,
+    ``ignore_index``, ``reduction`` and ``label_smoothing`` of every loss are those below.
 
     Args:
-        expression: what the loss is; an immutable value.
-        weight: a number for each class, [K]; it multiplies L(f, j) of label j. A buffer.
+        expression: what the loss computes; an immutable value.
+        weight: a weight for each class, [K], that multiplies L(f, j) of label j. A buffer.
+            Default: none.
         ignore_index: samples with this label count neither in the loss nor in the mean.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``, as torch divides them.
-        label_smoothing: the part of the label, 0 to 1, that is spread over all K classes.
+            Default: -100.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``, as in torch. Default: ``"mean"``.
+        label_smoothing: the part of the label, 0 to 1, that is spread evenly over all K classes.
+            Default: 0.
 
     Shape:
         - logits: [K], [N, K] or [N, K, d1, ...], of any floating-point type. Half precision is
@@ -51,9 +57,9 @@ class Loss(nn.Module):
         - sample_weight: [N], or the shape of the class indices. The mean is the weighted mean:
           a sample of weight 2 counts as the same sample twice, one of weight 0 not at all.
 
-    Shapes and types are always checked. Values (a class index out of range, a negative weight) are
-    checked for CPU tensors in eager mode alone: on a GPU a look would wait for the device, and
-    compiled or vmapped code has no values to look at.
+    Shapes and dtypes are always checked. Values (a class index out of range, a negative weight) are
+    checked only for CPU tensors in eager mode: on a GPU the check would wait for the device, and
+    compiled or vmapped code has no values to check.
     """
 
     weight: Tensor | None
@@ -76,7 +82,7 @@ class Loss(nn.Module):
         self.reduction: Reduction = reduction
         self.label_smoothing = float(label_smoothing)
         modules = [f for f in expression.functions() if isinstance(f, nn.Module)]
-        if modules:  # a function of the user's with parameters or buffers: they are the loss's too
+        if modules:  # the user's functions with parameters or buffers become submodules
             self.functions = nn.ModuleList(modules)
 
     def forward(
@@ -93,20 +99,20 @@ class Loss(nn.Module):
             label_smoothing=self.label_smoothing,
         )
 
-    if TYPE_CHECKING:  # nn.Module's own __call__ is untyped
+    if TYPE_CHECKING:  # nn.Module.__call__ is untyped
 
         def __call__(
             self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
         ) -> Tensor: ...
 
     def per_class(self, logits: Tensor) -> Tensor:
-        """The matrix L(f(x), j): the loss of every class, were it the label; classes at dim 1."""
+        """The matrix L(f(x), j) of the loss for each label j, shaped like the logits."""
         matrix = self.expression.per_class(Prediction(as_batch(logits)))
         return matrix.squeeze(0) if logits.dim() == 1 else matrix
 
     @property
     def kind(self) -> Kind:
-        """``"active"``, ``"passive"`` or, for a function of the user's, ``"undetermined"``."""
+        """``"active"``, ``"passive"`` or, for a user's function, ``"undetermined"``."""
         return self.expression.kind
 
     @property
@@ -116,12 +122,12 @@ class Loss(nn.Module):
 
     @staticmethod
     def of(expression: Expression, **keywords: Any) -> Loss:
-        """The module of an expression, of the declared class where one has that name."""
+        """The module of an expression; of its declared class, if there is one."""
         cls = Loss
         if isinstance(expression, Atom | MatrixAtom):
             cls = expression.loss
         elif isinstance(expression, Form):
-            cls = expression.named or Loss
+            cls = expression.declared_class or Loss
         module = cls.__new__(cls)
         Loss.__init__(module, expression, **keywords)
         return module
@@ -150,8 +156,8 @@ class Loss(nn.Module):
 
     def _combined(self, sign: float, other: Loss) -> Loss:
         for name, value in self.keywords.items():
-            if not _same(value, other.keywords[name]):
-                raise ValueError(
+            if not _equal(value, other.keywords[name]):
+                raise UsageError(
                     f"{self} and {other} cannot be added: {name} is {value!r} for one and "
                     f"{other.keywords[name]!r} for the other; the keywords belong to the whole sum"
                 )
@@ -160,11 +166,11 @@ class Loss(nn.Module):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Loss):
             return NotImplemented
-        same = (_same(value, other.keywords[name]) for name, value in self.keywords.items())
+        same = (_equal(value, other.keywords[name]) for name, value in self.keywords.items())
         return self.expression == other.expression and all(same)
 
-    # By identity, although == is by value: nn.Module keeps modules in sets when it walks them, and
-    # would otherwise pass over one of two equal losses in .to(), .apply() or .state_dict().
+    # By identity, although == is by value: nn.Module keeps visited modules in a set, and would
+    # otherwise skip one of two equal losses in .to(), .apply() or .state_dict().
     __hash__ = nn.Module.__hash__
 
     def __str__(self) -> str:
@@ -174,7 +180,7 @@ class Loss(nn.Module):
         changed = [
             f"{name}={value!r}"
             for name, value in self.keywords.items()
-            if not _same(value, KEYWORDS[name])
+            if not _equal(value, KEYWORDS[name])
         ]
         return f"{type(self).__name__}({', '.join([*self._repr_arguments(), *changed])})"
 
@@ -182,7 +188,7 @@ class Loss(nn.Module):
         return [repr(str(self))]
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return a.device == b.device and torch.equal(a, b)
     return a is b or (not isinstance(a, Tensor) and not isinstance(b, Tensor) and bool(a == b))
@@ -190,7 +196,7 @@ def _same(a: Any, b: Any) -> bool:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(hyper,))
 class _Declared(Loss):
-    """A loss with a name. The class body's hyper-parameters become its keyword-only arguments."""
+    """A loss with a name. The hyper-parameters in the class body become keyword-only arguments."""
 
     name: ClassVar[str] = ""
     formula: ClassVar[str] = ""
@@ -239,31 +245,33 @@ class _Declared(Loss):
         return [f"{name}={number(value)}" for name, value in self.hyperparameters.items()]
 
 
-class _Conventions(_Declared):
-    if TYPE_CHECKING:  # the keywords of every loss, as a type checker reads the constructors
+class _TypedKeywords(_Declared):
+    """The keywords of every loss, for type checkers, which read a declaration as a dataclass."""
+
+    if TYPE_CHECKING:
         weight: Tensor | None = None
         ignore_index: int = -100
         reduction: Reduction = "mean"
         label_smoothing: float = 0.0
 
 
-class SeparableLoss(_Conventions):
-    """The base of a declaration: a loss that is a sum over classes.
+class SeparableLoss(_TypedKeywords):
+    """The base class of declared losses that are sums over classes.
 
     With p = softmax(logits),
 
         L(f, y) = - logarithm * log p_y + complement * (1 - p_y)
                   + target(p_y) + sum over k != y of other(p_k)
 
-    A declaration gives, as static methods that take the hyper-parameters by keyword:
+    A subclass defines static methods that take the hyper-parameters by keyword:
 
-    - ``summand(p, q)``: the term of class k as its paper writes it, at p_k and the one-hot q_k. It
-      is what the tests hold the rest against, and what says whether the loss is active.
-    - those of the four parts that there are: ``logarithm()`` and ``complement()`` give numbers,
-      ``target(log_p)`` and ``other(log_p)`` functions of log p, in which nothing under- or
-      overflows. A loss that depends on the number of classes names a ``K`` in all of them.
-      They use bare names such as ``exp`` and ``where``, so that the same source can be
-      bound to another array library.
+    - ``summand(p, q)``: the term of class k as its paper writes it, at p_k and the one-hot q_k. The
+      tests compare the other methods with it, and it determines whether the loss is active.
+    - those of the four parts that it has: ``logarithm()`` and ``complement()`` return numbers,
+      ``target(log_p)`` and ``other(log_p)`` functions of log p, which neither under- nor overflows.
+      A loss that depends on the number of classes has a parameter ``K`` in all of them. They use
+      bare names such as ``exp`` and ``where``, so that the tests can bind the same source to
+      another array library.
     """
 
     summand: ClassVar[Callable[..., Tensor]]
@@ -271,8 +279,8 @@ class SeparableLoss(_Conventions):
     complement: ClassVar[Callable[..., float] | None] = None
     target: ClassVar[Callable[..., Tensor] | None] = None
     other: ClassVar[Callable[..., Tensor] | None] = None
-    takes_num_classes: ClassVar[bool] = False  # computed: whether its functions name a K
-    forms: ClassVar[dict[type[Form], type[FormLoss]]] = {}  # its forms that have names
+    takes_num_classes: ClassVar[bool] = False  # computed: whether its methods have a parameter K
+    forms: ClassVar[dict[type[Form], type[FormLoss]]] = {}  # its named forms
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -283,15 +291,17 @@ class SeparableLoss(_Conventions):
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
         if not cls.name:
-            raise TypeError(f"give the loss a name: class {cls.__name__}(SeparableLoss, name=...)")
+            raise UsageTypeError(
+                f"give the loss a name: class {cls.__name__}(SeparableLoss, name=...)"
+            )
         return Atom(cls, check_all(cls.declared_hyper, hyper, cls.name))
 
 
-class MatrixLoss(_Conventions):
-    """The base of a declaration: a loss that is no sum over classes.
+class MatrixLoss(_TypedKeywords):
+    """The base class of declared losses that are not sums over classes.
 
-    It gives ``matrix(logits)``, logits [N, K, ...] to L(f, j), [N, K, ...], as a static method that
-    takes the hyper-parameters by keyword. Whether it is active or passive is not determined.
+    A subclass defines a static method ``matrix(logits)``, from logits [N, K, ...] to L(f, j),
+    [N, K, ...], that takes the hyper-parameters by keyword. Its kind is undetermined.
     """
 
     matrix: ClassVar[Callable[..., Tensor]]
@@ -301,8 +311,8 @@ class MatrixLoss(_Conventions):
         return MatrixAtom(cls, check_all(cls.declared_hyper, hyper, cls.name))
 
 
-class FormLoss(_Conventions):
-    """The base of a name for a form of a declared loss, given as ``of=Another``."""
+class FormLoss(_TypedKeywords):
+    """The base class of named forms of a declared loss, which is given as ``of=Another``."""
 
     form: ClassVar[type[Form]]
     inner: ClassVar[type[SeparableLoss]]
@@ -312,53 +322,60 @@ class FormLoss(_Conventions):
         if of is not None:
             cls.inner = of
             of.forms[cls.form] = cls
+            if cls.name:
+                known = SIGNATURES[cls.name]
+                declare(cls.name, replace(known, form=cls.form.word, of=of.name))
 
     @classmethod
     def expression_of(cls, **hyper: Any) -> Expression:
-        check_all(cls.inner.declared_hyper, hyper, cls.name)  # so that a mistake has this name
+        check_all(cls.inner.declared_hyper, hyper, cls.name)  # so that messages have this name
         return cls.form(cls.inner.expression_of(**hyper))
 
 
 class NormalizedLoss(FormLoss):
-    """The base of a name for ``normalize(another)``."""
+    """The base class of named losses ``normalize(another)``."""
 
     form = Normalized
 
 
 class SymmetrizedLoss(FormLoss):
-    """The base of a name for ``symmetrize(another)``."""
+    """The base class of named losses ``symmetrize(another)``."""
 
     form = Symmetrized
 
 
 class NegativeLoss(FormLoss):
-    """The base of a name for ``negative(another)``."""
+    """The base class of named losses ``negative(another)``."""
 
     form = Negative
 
 
-_names: dict[str, Any] = {}  # the text face: a declared class, or a function of the user's
+declared_losses: dict[str, Any] = {}  # by name in texts: declared classes and users' functions
 
 
-def register_name(name: str, meaning: Any) -> None:
-    """Let ``name`` stand for a declared class or a user's function in :func:`parse`."""
-    if not (name.isidentifier() and name.islower()):
-        raise ValueError(f"the name of a loss is lower-case letters and digits; it was {name!r}")
-    known = _names.get(name)
-    if known is not None and _where(known) != _where(meaning):
-        raise ValueError(f"the name {name!r} is taken by {_where(known)}; choose another")
-    _names[name] = meaning  # the same definition run again, as in a notebook, replaces the first
+def register_name(name: str, loss: Any) -> None:
+    """Register a declared class or a user's function under a name for :func:`parse`."""
+    if not is_loss_name(name):
+        raise UsageError(f"the name of a loss is lower-case letters and digits; it was {name!r}")
+    known = declared_losses.get(name)
+    if known is not None and _qualified_name(known) != _qualified_name(loss):
+        raise UsageError(f"the name {name!r} is taken by {_qualified_name(known)}; choose another")
+    declared_losses[name] = loss  # run again, as in a notebook, a definition replaces the first
+    ours = loss.__module__.startswith(__name__.partition(".")[0] + ".")
+    listed = isinstance(loss, type) or not ours
+    hyper = getattr(loss, "declared_hyper", {})
+    declare(name, Signature(hyper, user=not ours, listed=listed))
 
 
-def listed() -> dict[str, Any]:
-    """The names to show: not the functions of our own, which a recipe needs of another's loss."""
-    own = __name__.rpartition(".")[0]
+def listed_losses() -> dict[str, Any]:
+    """The losses to list: without this package's functions, which only recipes use."""
+    package = __name__.rpartition(".")[0]
     return {
-        name: meaning
-        for name, meaning in _names.items()
-        if isinstance(meaning, type) or not meaning.__module__.startswith(own)
+        name: loss
+        for name, loss in declared_losses.items()
+        if isinstance(loss, type) or not loss.__module__.startswith(package)
     }
 
 
-def _where(meaning: Any) -> str:
-    return f"{meaning.__module__}.{meaning.__qualname__}"
+def _qualified_name(loss: Any) -> str:
+    return f"{loss.__module__}.{loss.__qualname__}"

@@ -1,14 +1,14 @@
 """The losses of "Normalized Loss Functions for Deep Learning with Noisy Labels" (ICML 2020).
 
-Each is declared once. p_y is the probability that the network gives to the label y, K the number
-of classes; ``summand`` is the paper's, the other parts are what it comes to for a one-hot label.
+p_y is the probability that the network gives to the label y, K the number of classes. ``summand``
+is the term of a class as the paper writes it; the other parts are its sum for a one-hot label.
 """
 
 from __future__ import annotations
 
 from torch import Tensor, abs, expm1, log
 
-from ._hyper import hyper
+from ..syntax import hyper
 from ._module import NormalizedLoss, SeparableLoss
 
 _WANG = "Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019"
@@ -21,7 +21,7 @@ class CrossEntropy(
     formula="-log p_y",
     reference="torch.nn.CrossEntropyLoss",
 ):
-    r"""Cross entropy: learns fast, and learns wrong labels too.
+    r"""Cross entropy: learns fast, but also learns wrong labels.
 
     .. math:: L = -\log p_y
 
@@ -51,7 +51,9 @@ class FocalLoss(
 
     .. math:: L = -(1 - p_y)^\gamma \log p_y
 
-    At gamma = 0 it is cross entropy.
+    Args:
+        gamma: focusing parameter, gamma >= 0; larger values give less weight to samples with a high
+            p_y, at 0 the loss is cross entropy. Default: 0.5.
 
     >>> import torch
     >>> FocalLoss(gamma=2)(torch.zeros(1, 4), torch.tensor([2]))
@@ -67,7 +69,7 @@ class FocalLoss(
     @staticmethod
     def target(log_p: Tensor, *, gamma: float) -> Tensor:
         # At p = 1 the derivative of (1 - p)^gamma is infinite for gamma < 1, but that of the
-        # product is 0. Held a little under 1, both derivatives of the power stay finite floats.
+        # product is 0. With p clamped just below 1 both derivatives of the power stay finite.
         p_below_one = log_p.clamp(max=-1e-18)
         return -((-expm1(p_below_one)) ** gamma) * log_p
 
@@ -84,6 +86,9 @@ class GeneralizedCrossEntropy(
     r"""Generalized cross entropy: between cross entropy (rho to 0) and half of MAE (rho = 1).
 
     .. math:: L = (1 - p_y^\rho) / \rho
+
+    Args:
+        rho: exponent, 0 < rho <= 1; its paper calls it q. Default: 0.7.
 
     >>> import torch
     >>> GeneralizedCrossEntropy(rho=0.7)(torch.zeros(1, 4), torch.tensor([2]))
@@ -109,7 +114,7 @@ class MeanAbsoluteError(
         "Ghosh et al., Robust Loss Functions under Label Noise for Deep Neural Networks, AAAI 2017"
     ),
 ):
-    r"""Mean absolute error between probabilities and the one-hot label: robust, and learns slowly.
+    r"""Mean absolute error between probabilities and the one-hot label: robust, but learns slowly.
 
     .. math:: L = \sum_k |p_k - q_k| = 2 (1 - p_y)
 
@@ -135,11 +140,12 @@ class ReverseCrossEntropy(
     formula="-sum_k p_k log q_k = -A (1 - p_y), log 0 := A",
     reference=_WANG,
 ):
-    r"""Reverse cross entropy: prediction and label change places, with log 0 cut off at A.
+    r"""Reverse cross entropy: prediction and label are exchanged, and log 0 is set to A.
 
     .. math:: L = -\sum_k p_k \log q_k = -A (1 - p_y), \quad \log 0 := A
 
-    At A = -2 it is MAE.
+    Args:
+        A: stands for log 0, A < 0; at -2 the loss is MAE. Default: -4.
 
     >>> import torch
     >>> ReverseCrossEntropy(A=-4)(torch.zeros(1, 4), torch.tensor([2]))
@@ -169,6 +175,11 @@ class SymmetricCrossEntropy(
 
     The defaults are the paper's for CIFAR-10; for MNIST it takes alpha = 0.01 and beta = 1, for
     CIFAR-100 alpha = 6 and beta = 0.1.
+
+    Args:
+        alpha: factor of cross entropy, alpha >= 0. Default: 0.1.
+        beta: factor of reverse cross entropy, beta >= 0. Default: 1.
+        A: stands for log 0 in reverse cross entropy, A < 0. Default: -4.
 
     >>> import torch
     >>> SymmetricCrossEntropy(alpha=0.1, beta=1)(torch.zeros(1, 4), torch.tensor([2]))
@@ -223,6 +234,10 @@ class NormalizedFocalLoss(
     The last line of the paper's equation for it puts the power inside the logarithm; that is
     another function, and not what its Eq. 1 or its code compute.
 
+    Args:
+        gamma: focusing parameter of the focal loss, gamma >= 0; at 0 the loss is normalized cross
+            entropy. Default: 0.5.
+
     >>> import torch
     >>> NormalizedFocalLoss(gamma=2)(torch.zeros(1, 4), torch.tensor([2]))
     tensor(0.2500)
@@ -241,6 +256,9 @@ class NormalizedGeneralizedCrossEntropy(
     r"""Normalized generalized cross entropy.
 
     .. math:: L = (1 - p_y^\rho) \,/\, (K - \sum_k p_k^\rho)
+
+    Args:
+        rho: exponent, 0 < rho <= 1; at 1 the loss is normalized MAE. Default: 0.7.
 
     >>> import torch
     >>> NormalizedGeneralizedCrossEntropy(rho=0.1)(torch.zeros(1, 4), torch.tensor([2]))
@@ -277,6 +295,9 @@ class NormalizedReverseCrossEntropy(
     r"""Normalized reverse cross entropy: RCE divided by -A (K - 1), so the same as NMAE for any A.
 
     .. math:: L = (1 - p_y) / (K - 1)
+
+    Args:
+        A: stands for log 0, A < 0; the value does not depend on it. Default: -4.
 
     >>> import torch
     >>> NormalizedReverseCrossEntropy(A=-6)(torch.zeros(1, 4), torch.tensor([2]))

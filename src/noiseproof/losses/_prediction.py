@@ -1,13 +1,14 @@
-"""A prediction, and what losses read off it: log p, log p_y, the sum of log p over classes.
+"""A prediction, and what losses compute from: log p, log p_y, the sum of log p over classes.
 
-At a label, most losses here are functions of log p_y and of the sum of log p alone. Under plain
-autograd their gradients meet in buffers as large as the logits, and on a CPU such a buffer costs
-more than the arithmetic on it. In closed form, with a and b the gradients of the two,
+At a label, most losses here are functions of two reductions alone: log p_y and the sum of log p
+over classes. Plain autograd allocates several buffers as large as the logits for their gradient,
+and on a CPU such a buffer costs more than the arithmetic on it. In closed form, with a and b the
+gradients by the two reductions,
 
     dL/dz_j = a * [j = y] + b - p_j * (a + K * b)
 
-so for large batches on a CPU a backward pass of our own keeps nothing of that size between the
-passes, and builds the gradient in place of p.
+so for large batches on a CPU a custom backward pass saves no tensor of that size, and computes the
+gradient in the buffer of p.
 """
 
 from __future__ import annotations
@@ -20,25 +21,32 @@ from torch import Tensor
 
 
 class Prediction:
-    """What a network said of a batch: logits [N, K, ...] and, where there is one, the label.
+    """The logits of a batch, and what losses compute from them.
 
-    What is read off it is computed when first asked for, and then shared by all terms of a sum.
-    ``whole`` says that log p of every class will be read, and not only log p_y and the sum.
+    Each property is computed when it is first used, and shared by all terms of a sum.
+
+    Args:
+        logits: [N, K, ...].
+        label: the class index of each sample, int64 [N, 1, ...], if there is one.
+        needs_log_p: whether log p of every class will be used, or only log p_y and the sum over
+            classes.
     """
 
-    def __init__(self, logits: Tensor, label: Tensor | None = None, *, whole: bool = True) -> None:
+    def __init__(
+        self, logits: Tensor, label: Tensor | None = None, *, needs_log_p: bool = True
+    ) -> None:
         self.logits = logits
-        self.label = label  # [N, 1, ...], int64
+        self.label = label
         self._log_p: Tensor | None = None
         self._label_log_p: Tensor | None = None
         self._sum_log_p: Tensor | None = None
-        if label is not None and not whole and worthwhile(logits):
-            rows = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
-            self._label_log_p, self._sum_log_p = rows
+        if label is not None and not needs_log_p and use_custom_backward(logits):
+            reductions = LabelAndSum.apply(logits, label)  # type: ignore[no-untyped-call]
+            self._label_log_p, self._sum_log_p = reductions
 
     @staticmethod
     def of_log_p(log_p: Tensor, label: Tensor | None = None) -> Prediction:
-        """A prediction given by its log-probabilities, which are taken as they are."""
+        """A prediction given by its log-probabilities, which are not normalized again."""
         prediction = Prediction(log_p, label)
         prediction._log_p = log_p
         return prediction
@@ -48,8 +56,8 @@ class Prediction:
         return self.logits.shape[1]
 
     @property
-    def computed_logits(self) -> Tensor:
-        """The logits in the precision of the computation."""
+    def upcast_logits(self) -> Tensor:
+        """The logits in the dtype of the computation, float32 or float64."""
         return self.logits.to(compute_dtype(self.logits))
 
     @property
@@ -63,7 +71,7 @@ class Prediction:
     def label_log_p(self) -> Tensor:
         """log p_y, [N, ...]."""
         if self._label_log_p is None:
-            self._label_log_p = self.pick(self.log_p)
+            self._label_log_p = self.gather_label(self.log_p)
         return self._label_log_p
 
     @property
@@ -73,33 +81,36 @@ class Prediction:
             self._sum_log_p = self.log_p.sum(1)
         return self._sum_log_p
 
-    def pick(self, matrix: Tensor) -> Tensor:
-        """The entry of the label in every row of a [N, K, ...] matrix."""
+    def gather_label(self, matrix: Tensor) -> Tensor:
+        """The entry of the label in every row of a [N, K, ...] matrix, [N, ...]."""
         assert self.label is not None
         return matrix.gather(1, self.label).squeeze(1)
 
     def sum_of_others(self, matrix: Tensor) -> Tensor:
-        """The sum of every row without the entry of the label: added up, not subtracted."""
+        """The sum of every row without the entry of the label, [N, ...].
+
+        The label is masked, not subtracted, so that no digits cancel.
+        """
         assert self.label is not None
         return matrix.scatter(1, self.label, 0.0).sum(1)
 
 
-SMALLEST = 1 << 17
-"""Elements from which this is faster than plain autograd, whose operators cost less to call."""
+MIN_SIZE_CUSTOM_BACKWARD = 1 << 17
+"""The number of logits from which the custom backward is faster than plain autograd."""
 
 
-def worthwhile(logits: Tensor) -> bool:
-    """Large, on a CPU, to be differentiated, and not compiled.
+def use_custom_backward(logits: Tensor) -> bool:
+    """Whether the batch is large, on a CPU, requires a gradient and is not compiled.
 
-    A compiler fuses the plain operators, and a GPU, where memory costs nothing to touch, runs them
-    10 to 20 % faster (one H200, 65536×100 to 8192×32000), though in three times the memory.
+    ``torch.compile`` fuses the plain operators, and a GPU runs them 10 to 20 % faster (one H200,
+    65536×100 to 8192×32000), though in three times the memory.
     """
-    large = logits.numel() >= SMALLEST and logits.device.type == "cpu"
+    large = logits.numel() >= MIN_SIZE_CUSTOM_BACKWARD and logits.device.type == "cpu"
     return large and logits.requires_grad and not torch.compiler.is_compiling()
 
 
 def compute_dtype(logits: Tensor) -> torch.dtype:
-    """At least float32: half precision has too few digits for a sum over classes."""
+    """The dtype that losses are computed in: float32, or float64 for float64 logits."""
     return torch.float64 if logits.dtype == torch.float64 else torch.float32
 
 
@@ -114,18 +125,18 @@ def softmax(logits: Tensor) -> Tensor:
 class LabelAndSum(torch.autograd.Function):
     """Logits [N, K, ...] and label [N, 1, ...] to log p_y and sum_k log p_k, both [N, ...].
 
-    Both passes recompute from the inputs, so that second derivatives and vmap follow by themselves.
+    The backward pass recomputes the softmax from the inputs, so second derivatives and vmap work.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        return _pick(log_softmax(logits), label)
+        return _label_and_sum(log_softmax(logits), label)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        ctx.set_materialize_grads(False)  # None for what the loss did not use
+        ctx.set_materialize_grads(False)  # None for an output that the loss does not use
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 
@@ -134,39 +145,39 @@ class LabelAndSum(torch.autograd.Function):
         logits, label = ctx.saved_tensors
         a = None if a is None else a.unsqueeze(1)
         b = None if b is None else b.unsqueeze(1)
-        gradient = None
-        if not torch.is_grad_enabled():  # else this will itself be differentiated
-            # Many gradients at once (is_grads_batched) do not fit into one buffer.
+        grad = None
+        if not torch.is_grad_enabled():  # otherwise this is to be differentiated itself
+            # In-place operators raise if several gradients are computed at once (is_grads_batched).
             with contextlib.suppress(RuntimeError):
-                gradient = _gradient_(softmax(logits), label, a, b)
-        if gradient is None:
-            gradient = _gradient(softmax(logits), label, a, b)
-        return gradient if gradient is None else gradient.to(logits.dtype), None
+                grad = _logits_grad_(softmax(logits), label, a, b)
+        if grad is None:
+            grad = _logits_grad(softmax(logits), label, a, b)
+        return grad if grad is None else grad.to(logits.dtype), None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, _: None) -> tuple[Tensor, Tensor]:
         logits, label = ctx.saved_tensors
-        return _pick(tangent - (softmax(logits) * tangent).sum(1, keepdim=True), label)
+        return _label_and_sum(tangent - (softmax(logits) * tangent).sum(1, keepdim=True), label)
 
 
-def _pick(matrix: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+def _label_and_sum(matrix: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     return matrix.gather(1, label).squeeze(1), matrix.sum(1)
 
 
-def _gradient(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    gradient = None
+def _logits_grad(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    grad = None
     if b is not None:
-        gradient = b - p * (b * p.shape[1])
+        grad = b - p * (b * p.shape[1])
     if a is not None:
-        of_label = (-p * a).scatter_add(1, label, a)
-        gradient = of_label if gradient is None else gradient + of_label
-    return gradient
+        label_grad = (-p * a).scatter_add(1, label, a)
+        grad = label_grad if grad is None else grad + label_grad
+    return grad
 
 
-def _gradient_(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """The same in the buffer that holds p."""
+def _logits_grad_(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """The same in place, in the buffer of p."""
     if a is None:
-        return _gradient(p, label, a, b)
+        return _logits_grad(p, label, a, b)
     if b is None:
         p.mul_(-a)
     else:
@@ -175,15 +186,15 @@ def _gradient_(p: Tensor, label: Tensor, a: Tensor | None, b: Tensor | None) -> 
 
 
 def extremes(tensor: Tensor) -> tuple[float, float] | None:
-    """The least and the greatest value, NaN if there is one, where a look costs nothing; else None.
+    """The least and the greatest value of a CPU tensor in eager mode; NaN if there is one.
 
-    It costs nothing for a CPU tensor in eager mode. On a GPU it would wait for the device; under
-    ``torch.compile``, ``torch.export`` or ``torch.func.vmap`` there are no values yet.
+    None elsewhere: reading a GPU tensor would wait for the device, and under ``torch.compile``,
+    ``torch.export`` or ``torch.func.vmap`` there are no values yet.
     """
     if torch.compiler.is_compiling() or tensor.device.type != "cpu" or tensor.numel() == 0:
         return None
     try:
         least, greatest = tensor.detach().aminmax()
         return least.item(), greatest.item()
-    except RuntimeError:  # a transform or a fake tensor holds the values back
+    except RuntimeError:  # a tensor of a transform, or a fake tensor
         return None

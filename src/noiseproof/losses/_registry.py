@@ -1,4 +1,4 @@
-"""What there is to choose from, as data: for the command line, the documentation and the tests."""
+"""The known losses as data, for the command line, the documentation and the tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..syntax import Hyper
 from ._expression import Kind, Sum
-from ._forms import probes
-from ._hyper import Hyper
-from ._module import Loss, listed
+from ._forms import probe_logits
+from ._module import Loss, listed_losses
 from ._wrappers import from_function
 
 
@@ -28,40 +28,40 @@ class Entry:
     def make(self, **arguments: Any) -> Loss:
         """The loss, with its default hyper-parameters where none are given."""
         if isinstance(self.loss, type):
-            made: Loss = self.loss(**arguments)
-            return made
+            loss: Loss = self.loss(**arguments)
+            return loss
         return from_function(self.loss, name=self.name, **arguments)
 
 
 def registry() -> dict[str, Entry]:
     """Every known loss by its name: the declared ones, then those that the user registered."""
-    return {name: _entry(name, meaning) for name, meaning in listed().items()}
+    return {name: _entry(name, loss) for name, loss in listed_losses().items()}
 
 
 def terms(loss: Loss) -> list[tuple[float, Loss]]:
-    """The terms of a sum with their factors; a loss that is no sum is its own only term."""
+    """The terms of a sum with their factors; a loss that is not a sum is its only term."""
     expression = loss.expression
     parts = expression.terms if isinstance(expression, Sum) else ((1.0, expression),)
     return [(factor, Loss.of(term)) for factor, term in parts]
 
 
 def class_sum_range(loss: Loss, num_classes: int) -> tuple[float, float]:
-    """The least and the greatest sum_j L(f, j) that extreme and random predictions give.
+    """The least and the greatest sum_j L(f, j) over extreme and random predictions.
 
-    Where they agree the loss is symmetric, and so tolerant of symmetric noise (Lemma 1).
+    If they are equal the loss is symmetric, and so robust to symmetric noise (Lemma 1).
     """
-    sums = loss.per_class(probes(num_classes).double()).sum(1)
+    sums = loss.per_class(probe_logits(num_classes).double()).sum(1)
     return sums.min().item(), sums.max().item()
 
 
-def _entry(name: str, meaning: Any) -> Entry:
-    summary = (meaning.__doc__ or "").strip().split("\n")[0]
-    if not isinstance(meaning, type):
-        return Entry(name, meaning, summary, f"{name}(logits)", "", {}, "undetermined")
-    declared: Any = meaning
+def _entry(name: str, loss: Any) -> Entry:
+    summary = (loss.__doc__ or "").strip().split("\n")[0]
+    if not isinstance(loss, type):
+        return Entry(name, loss, summary, f"{name}(logits)", "", {}, "undetermined")
+    declared: Any = loss
     return Entry(
         name,
-        meaning,
+        loss,
         summary,
         declared.formula,
         declared.reference,

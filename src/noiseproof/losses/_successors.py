@@ -1,4 +1,4 @@
-"""The losses that came after the paper, or that it leaves out, in the same declaration.
+"""Losses that were published after the paper, or that it leaves out.
 
 p_y is the probability that the network gives to the label y, K the number of classes.
 """
@@ -9,7 +9,7 @@ import math
 
 from torch import Tensor, exp, expm1, log, log1p, where
 
-from ._hyper import hyper
+from ..syntax import hyper
 from ._module import NegativeLoss, SeparableLoss, SymmetrizedLoss
 from ._paper import CrossEntropy, FocalLoss
 
@@ -28,7 +28,7 @@ class NormalizedNegativeCrossEntropy(
 
     .. math:: L = 1 - (A + \log p_y) \,/ \sum_k (A + \log p_k), \quad A = -\log 10^{-7}
 
-    Probabilities are taken to be at least 1e-7; its sum over labels is K - 1.
+    Probabilities are clamped to at least 1e-7; the sum over labels is K - 1.
 
     >>> import torch
     >>> NormalizedNegativeCrossEntropy()(torch.zeros(1, 4), torch.tensor([2]))
@@ -46,6 +46,10 @@ class NormalizedNegativeFocalLoss(
     r"""Normalized negative focal loss: the passive half of the active negative loss ANL-FL.
 
     .. math:: L = 1 - (A - FL(p_y)) \,/ \sum_k (A - FL(p_k)), \quad A = FL(10^{-7})
+
+    Args:
+        gamma: focusing parameter of the focal loss FL, gamma >= 0; at 0 the loss is normalized
+            negative cross entropy. Default: 0.5.
 
     >>> import torch
     >>> NormalizedNegativeFocalLoss()(torch.zeros(1, 4), torch.tensor([2]))
@@ -65,11 +69,11 @@ class Unhinged(
         "NeurIPS 2015"
     ),
 ):
-    r"""The unhinged loss on logits z, which is cross entropy less its mean over classes.
+    r"""The unhinged loss on logits z: cross entropy minus its mean over labels.
 
     .. math:: L = \tfrac{1}{K} \sum_k z_k - z_y
 
-    It sums to 0 over labels, and has no lower bound: give it clipped logits or weight decay.
+    Its sum over labels is 0, and it has no lower bound: use ``logit_clip`` or weight decay.
 
     >>> import torch
     >>> Unhinged()(torch.tensor([[3.0, 0.0, 0.0]]), torch.tensor([0]))
@@ -87,6 +91,11 @@ class AsymmetricGeneralizedCrossEntropy(
 
     .. math:: L = \left((a + 1)^q - (a + p_y)^q\right) / q
 
+    Args:
+        a: offset of p_y, a > 0: the larger, the closer the loss is to a straight line in p_y.
+            Default: 0.6.
+        q: exponent, q > 0; at 1 the loss is half of MAE, for any a. Default: 0.6.
+
     >>> import torch
     >>> AsymmetricGeneralizedCrossEntropy(a=0.6, q=0.6)(torch.zeros(1, 4), torch.tensor([2]))
     tensor(0.6978)
@@ -102,7 +111,7 @@ class AsymmetricGeneralizedCrossEntropy(
 
     @staticmethod
     def target(log_p: Tensor, *, a: float, q: float) -> Tensor:
-        # (a + p)^q as (a + 1)^q (1 - (1 - p) / (a + 1))^q: no digits cancel as p goes to 1
+        # (a + p)^q as (a + 1)^q (1 - (1 - p) / (a + 1))^q, so that no digits cancel as p goes to 1
         return expm1(q * log1p(expm1(log_p) / (a + 1))) * (-math.pow(a + 1, q) / q)
 
 
@@ -116,7 +125,10 @@ class AsymmetricUnhinged(
 
     .. math:: L = \left((a - p_y)^q - (a - 1)^q\right) / q
 
-    At q = 1 it is half of MAE, for any a.
+    Args:
+        a: what p_y is subtracted from, a > 1: the larger, the closer the loss is to a straight
+            line in p_y. Default: 5.5.
+        q: exponent, q > 0; at 1 the loss is half of MAE, for any a. Default: 3.
 
     >>> import torch
     >>> AsymmetricUnhinged(a=5.5, q=3)(torch.zeros(1, 4), torch.tensor([2]))
@@ -146,6 +158,10 @@ class AsymmetricExponential(
 
     .. math:: L = e^{-p_y / a}
 
+    Args:
+        a: scale of p_y, a > 0: the larger, the closer the loss is to a straight line in p_y.
+            Default: 2.5.
+
     >>> import torch
     >>> AsymmetricExponential(a=2.5)(torch.zeros(1, 4), torch.tensor([2]))
     tensor(0.9048)
@@ -168,11 +184,15 @@ class AsymmetricMeanSquaredError(
     formula="||a e_y - p||^2 / K = (a^2 - 2 a p_y + ||p||^2) / K",
     reference=("Wang et al., Joint Asymmetric Loss for Learning with Noisy Labels, ICCV 2025"),
 ):
-    r"""Asymmetric mean squared error: the distance to the label drawn out to length a.
+    r"""Asymmetric mean squared error: the squared distance to a times the one-hot label.
 
     .. math:: L = \tfrac{1}{K} \lVert a e_y - p \rVert^2
 
     The passive half of the joint asymmetric losses JAL-CE and JAL-FL.
+
+    Args:
+        a: factor of the one-hot label, a > 0; at 1 the loss is the mean squared error.
+            Default: 30.
 
     >>> import torch
     >>> AsymmetricMeanSquaredError(a=30)(torch.zeros(1, 4), torch.tensor([2]))
@@ -208,7 +228,11 @@ class JensenShannon(
     .. math:: L = \frac{H(m) - (1 - \pi) H(p)}{-(1 - \pi) \log(1 - \pi)},
         \quad m = \pi e_y + (1 - \pi) p
 
-    As pi goes to 0 it is cross entropy, as pi goes to 1 half of MAE.
+    H is the entropy.
+
+    Args:
+        pi: weight of the label in the mixture m, 0 < pi < 1; as it goes to 0 the loss becomes cross
+            entropy, as it goes to 1 half of MAE. Default: 0.5.
 
     >>> import torch
     >>> JensenShannon(pi=0.5)(torch.zeros(1, 4), torch.tensor([2]))
@@ -220,21 +244,21 @@ class JensenShannon(
     @staticmethod
     def summand(p: Tensor, q: Tensor, *, pi: float) -> Tensor:
         m = pi * q + (1 - pi) * p
-        return (m * log(m) - (1 - pi) * p * log(p)) / ((1 - pi) * log1p(_number(-pi, p)))
+        return (m * log(m) - (1 - pi) * p * log(p)) / ((1 - pi) * log1p(_constant(-pi, p)))
 
     @staticmethod
     def complement(*, pi: float) -> float:
-        return 1.0  # of every other class stays p_k times what the divisor divides by
+        return 1.0  # the summand of every other class is p_k, and they sum to 1 - p_y
 
     @staticmethod
     def target(log_p: Tensor, *, pi: float) -> Tensor:
         log_m = log1p((1 - pi) * expm1(log_p))
-        own = exp(log_m) * log_m - (1 - pi) * exp(log_p) * log_p
-        return own * (1 / ((1 - pi) * math.log1p(-pi)))
+        entropies = exp(log_m) * log_m - (1 - pi) * exp(log_p) * log_p
+        return entropies * (1 / ((1 - pi) * math.log1p(-pi)))
 
 
-def _number(value: float, like: Tensor) -> Tensor:
-    """A number in the arithmetic of ``like``."""
+def _constant(value: float, like: Tensor) -> Tensor:
+    """``value`` as a number of the type of ``like``, which the tests replace by mpmath's."""
     return 0 * like + value
 
 
@@ -248,7 +272,9 @@ class TaylorCrossEntropy(
 
     .. math:: L = \sum_{i=1}^{t} (1 - p_y)^i / i
 
-    At t = 1 it is half of MAE, as t grows it becomes cross entropy.
+    Args:
+        t: number of terms, an integer, t >= 1; at 1 the loss is half of MAE, as it grows the loss
+            becomes cross entropy. Default: 2.
 
     >>> import torch
     >>> TaylorCrossEntropy(t=2)(torch.zeros(1, 4), torch.tensor([2]))
@@ -280,6 +306,10 @@ class PartiallyHuberisedCrossEntropy(
 
     .. math:: L = -\log p_y \text{ if } p_y > 1 / \tau, \text{ else } -\tau p_y + \log \tau + 1
 
+    Args:
+        tau: largest slope of the loss in p_y, tau > 1; below p_y = 1 / tau the loss is a straight
+            line. Default: 10.
+
     >>> import torch
     >>> PartiallyHuberisedCrossEntropy(tau=10)(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
@@ -289,7 +319,7 @@ class PartiallyHuberisedCrossEntropy(
 
     @staticmethod
     def summand(p: Tensor, q: Tensor, *, tau: float) -> Tensor:
-        line = -tau * p + log(_number(tau, p)) + 1
+        line = -tau * p + log(_constant(tau, p)) + 1
         return q * where(p > 1 / tau, -log(p), line)
 
     @staticmethod
@@ -311,7 +341,11 @@ class TruncatedGeneralizedCrossEntropy(
 
     .. math:: L = (1 - \max(p_y, k)^\rho) / \rho
 
-    Start training with ``gce``, or nothing is above k.
+    Start training with ``gce``: until the network has learned, p_y is below k for most samples.
+
+    Args:
+        rho: exponent, 0 < rho <= 1; its paper calls it q. Default: 0.7.
+        k: threshold of p_y, 0 < k < 1. Default: 0.5.
 
     >>> import torch
     >>> TruncatedGeneralizedCrossEntropy(k=0.5)(torch.zeros(1, 4), torch.tensor([2]))
@@ -323,7 +357,7 @@ class TruncatedGeneralizedCrossEntropy(
 
     @staticmethod
     def summand(p: Tensor, q: Tensor, *, rho: float, k: float) -> Tensor:
-        return q * (1 - where(p > k, p, _number(k, p)) ** rho) / rho
+        return q * (1 - where(p > k, p, _constant(k, p)) ** rho) / rho
 
     @staticmethod
     def target(log_p: Tensor, *, rho: float, k: float) -> Tensor:

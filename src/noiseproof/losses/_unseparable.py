@@ -1,4 +1,4 @@
-"""The losses that are no sum over classes, declared by the loss of every class at once."""
+"""The losses that are not sums over classes, declared by the matrix L(f, j) for every label j."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, exp, expm1, log1p
 
-from ._hyper import hyper
+from ..syntax import hyper
 from ._module import MatrixLoss
 
 
@@ -19,11 +19,16 @@ class LabelDistributionallyRobust(
         "Zhu et al., Label Distributionally Robust Losses for Multi-class Classification, ICML 2023"
     ),
 ):
-    r"""LDR-KL on logits z: between cross entropy with a margin and the worst class.
+    r"""LDR-KL on logits z: between cross entropy with a margin and the loss of the worst class.
 
     .. math:: L = \lambda \log \tfrac{1}{K} \sum_k e^{(z_k - z_y + c [k \ne y]) / \lambda}
 
-    Published on logits passed through softplus and divided by their mean: ``softplus(ldr)``.
+    Its paper applies it to softplus of the logits, divided by its mean: ``softplus(ldr)``.
+
+    Args:
+        lam: temperature, lam > 0; as it goes to 0 the loss becomes max_k (z_k - z_y + c [k != y]).
+            Default: 1.
+        c: margin that is added to the logits of the other classes, c >= 0. Default: 0.1.
 
     >>> import torch
     >>> LabelDistributionallyRobust(lam=1, c=0)(torch.zeros(1, 4), torch.tensor([2]))
@@ -38,7 +43,7 @@ class LabelDistributionallyRobust(
         # With small logits / lam the mean of exp is near 1: expm1 and log1p keep its digits.
         d = (logits - logits.amax(1, keepdim=True)) / lam
         log_mean = log1p(expm1(d).mean(1, keepdim=True))
-        # All classes get the margin, and the label gives back its share p_y of it.
+        # The margin is added to all classes, and then taken from the label, whose share is p_y.
         p = exp(d - log_mean) / logits.shape[1]
         return lam * (log_mean - d + log1p(p * math.expm1(-c / lam))) + c
 
@@ -57,6 +62,11 @@ class BiTempered(
         \quad p_k = \exp_{t_2}(z_k - \lambda), \quad \sum_k p_k = 1
 
     where log_t x = (x^(1 - t) - 1) / (1 - t) and exp_t is its inverse.
+
+    Args:
+        t1: temperature of the logarithm, 0 <= t1 < 1; the loss is at most 1 / (1 - t1).
+            Default: 0.8.
+        t2: temperature of the softmax, t2 > 1: the larger, the heavier its tails. Default: 1.2.
 
     >>> import torch
     >>> BiTempered(t1=0.8, t2=1.2)(torch.zeros(1, 4), torch.tensor([2]))
@@ -77,12 +87,12 @@ NEWTON_STEPS = 5  # enough for float64 at t up to 4, K up to 10,000 and logits u
 
 
 def _tempered_softmax(logits: Tensor, t: float) -> Tensor:
-    """p_k = (1 + (t - 1) (lambda - z_k))^(1 / (1 - t)), lambda such that they add up to 1; t > 1.
+    """p_k = (1 + (t - 1) (lambda - z_k))^(1 / (1 - t)), with lambda such that they sum to 1; t > 1.
 
-    Newton's steps solve sum(p)^(1 - t) = 1, whose left side rises with lambda, is concave, and a
-    straight line where all z are equal: from the left, where one class alone makes up for 1, they
-    never overshoot. The last two are left to autograd: each doubles the order to which the
-    derivative of the solution is exact.
+    Newton's method solves sum(p)^(1 - t) = 1 for lambda. The left side is increasing and concave,
+    so from a start below the solution (lambda = max z, where one class alone has p = 1) the steps
+    never overshoot. Autograd records only the last two steps: with one of them the first derivative
+    of the solution is exact, with both all derivatives up to the third.
     """
     z = logits - logits.amax(1, keepdim=True).detach()
     power = 1 / (1 - t)

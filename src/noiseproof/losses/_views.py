@@ -1,4 +1,4 @@
-"""A loss of two views of the same sample."""
+"""A loss of the predictions for two views of a sample."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._errors import UsageError
 from ._conventions import as_batch, evaluate
 from ._forms import Form
 from ._prediction import Prediction, log_softmax
@@ -17,7 +18,7 @@ from ._successors import JensenShannon
 
 @dataclass(frozen=True, eq=False)
 class _Shifted(Form):
-    """The inner loss plus a number for each sample, whatever the label."""
+    """The inner loss plus a number for each sample that does not depend on the label."""
 
     shift: Tensor
 
@@ -41,9 +42,19 @@ class GeneralizedJensenShannon(nn.Module):
     .. math:: L = \frac{H(m) - \tfrac{1 - \pi}{2} (H(p) + H(p'))}{-(1 - \pi) \log(1 - \pi)},
         \quad m = \pi e_y + \tfrac{1 - \pi}{2} (p + p')
 
-    It is JS of the label and the mean prediction, plus how far the two views are apart; with the
-    same logits twice it is ``js``. It takes two logits, so it stands in no sum and no text. Its
-    keywords are those of every loss.
+    It is JS of the label and the mean prediction, plus a divergence of the two views; with the same
+    logits twice it is ``js``. It takes the logits of two views, so it can neither be added to other
+    losses nor be written as text.
+
+    Args:
+        pi: weight of the label in the mixture m, 0 < pi < 1. Default: 0.5.
+        keywords: ``weight``, ``ignore_index``, ``reduction`` and ``label_smoothing``, as in
+            :class:`noiseproof.losses.Loss`.
+
+    Shape:
+        - logits: [K], [N, K] or [N, K, d1, ...], of the first view.
+        - view: those of the second view, of the same shape.
+        - target, sample_weight: as in :class:`noiseproof.losses.Loss`.
 
     >>> import torch
     >>> z = torch.randn(8, 10)
@@ -61,12 +72,12 @@ class GeneralizedJensenShannon(nn.Module):
     ) -> Tensor:
         if logits.shape != view.shape:
             shapes = f"{list(logits.shape)} and {list(view.shape)}"
-            raise ValueError(f"the logits of the two views must have one shape; they had {shapes}")
+            raise UsageError(f"the logits of the two views must have one shape; they had {shapes}")
         both = torch.stack([log_softmax(as_batch(logits)), log_softmax(as_batch(view))])
         log_mean = torch.logsumexp(both, 0) - math.log(2)
-        # H(mean) - mean of H, as a mean of divergences: no difference of large entropies.
-        apart = (both.exp() * (both - log_mean)).sum(2).mean(0)
-        shifted = _Shifted(self.js.expression, apart / -math.log1p(-self.js.pi))
+        # H(mean) - mean of H, computed as a mean of divergences so that no digits cancel.
+        divergence = (both.exp() * (both - log_mean)).sum(2).mean(0)
+        shifted = _Shifted(self.js.expression, divergence / -math.log1p(-self.js.pi))
         mean = log_mean.squeeze(0) if logits.dim() == 1 else log_mean
         return evaluate(shifted, mean, target, sample_weight, **self.js.keywords)
 

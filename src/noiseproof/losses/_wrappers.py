@@ -1,4 +1,4 @@
-"""What takes a loss and gives a loss, and what makes a loss of a function."""
+"""Functions that make a loss from another loss, or from a function of logits."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._errors import UsageError, UsageTypeError
+from ..syntax import check_all
 from ._expression import Custom
 from ._forms import Form, Negative, Normalized, Symmetrized
-from ._hyper import check_all
 from ._mapped import (
     BackwardCorrected,
     Bootstrapped,
     EpsilonSoftmax,
     ForwardCorrected,
     LogitClipped,
-    Transition,
+    TransitionMatrix,
 )
 from ._module import Loss, register_name
 from ._prediction import extremes
@@ -26,14 +27,14 @@ from ._prediction import extremes
 MatrixFunction = Callable[[Tensor], Tensor]
 
 
-def _wrapped(
+def _apply_form(
     form: type[Form], loss: Loss | MatrixFunction, keywords: Mapping[str, Any], **hyper: float
 ) -> Loss:
     if not isinstance(loss, Loss):
         loss = from_function(loss)
     checked = dict(check_all(form.hyper, hyper, form.word))
-    made = form.make(loss.expression, **checked)
-    return Loss.of(made, **{**loss.keywords, **keywords})
+    expression = form.make(loss.expression, **checked)
+    return Loss.of(expression, **{**loss.keywords, **keywords})
 
 
 def normalize(loss: Loss | MatrixFunction, **keywords: Any) -> Loss:
@@ -43,36 +44,41 @@ def normalize(loss: Loss | MatrixFunction, **keywords: Any) -> Loss:
 
     Args:
         loss: a loss of this package, or a function from logits [N, K] to the matrix L(f(x), j),
-            [N, K], of the loss of every class were it the label.
-        keywords: ``reduction`` and so on; those of ``loss`` where not given.
+            [N, K], of the loss for each label j.
+        keywords: ``weight``, ``ignore_index``, ``reduction`` and ``label_smoothing``. Default:
+            those of ``loss``.
 
     Raises:
-        ValueError: the loss can be negative, or its sum over classes can be 0. This is looked for
-            on extreme and random predictions now, and, for a function of yours, on every batch
-            whose values are at hand (CPU, eager).
+        UsageError: the loss can be negative, or its sum over labels can be 0. This is checked on
+            extreme and random predictions now, and, for a function of yours, on every batch on the
+            CPU in eager mode.
 
     >>> import torch
-    >>> def distance(logits):  # a loss of one's own: |p - e_j|, the distance to each corner
+    >>> def distance(logits):  # |p - e_j|, the distance to each one-hot label
     ...     p = logits.softmax(1)
     ...     return (1 - 2 * p + p.square().sum(1, keepdim=True)).clamp(min=0).sqrt()
     >>> normalize(distance)(torch.zeros(1, 4), torch.tensor([2]))
     tensor(0.2500)
     """
-    return _wrapped(Normalized, loss, keywords)
+    return _apply_form(Normalized, loss, keywords)
 
 
 def symmetrize(loss: Loss | MatrixFunction, **keywords: Any) -> Loss:
-    r"""The loss less its mean over labels: symmetric, so robust to symmetric noise, for any loss.
+    r"""The loss minus its mean over labels: symmetric, so robust to symmetric noise.
 
     .. math:: L(f(x), y) - \tfrac{1}{K} \sum_j L(f(x), j)
 
-    Of cross entropy it is the unhinged loss on logits.
+    ``symmetrize(ce)`` is the unhinged loss on logits.
+
+    Args:
+        loss: as for :func:`normalize`.
+        keywords: as for :func:`normalize`.
 
     >>> from noiseproof import parse
     >>> symmetrize(parse("ce"))
     Unhinged()
     """
-    return _wrapped(Symmetrized, loss, keywords)
+    return _apply_form(Symmetrized, loss, keywords)
 
 
 def negative(loss: Loss, **keywords: Any) -> Loss:
@@ -80,77 +86,104 @@ def negative(loss: Loss, **keywords: Any) -> Loss:
 
     .. math:: 1 - (A - L(p_y)) \,/ \sum_k (A - L(p_k)), \quad A = L(10^{-7})
 
+    Args:
+        loss: one active loss, such as ``ce``, ``fl`` or ``gce``.
+        keywords: as for :func:`normalize`.
+
     >>> from noiseproof import parse
     >>> negative(parse("gce"))
     Loss('negative(gce)')
     """
-    return _wrapped(Negative, loss, keywords)
+    return _apply_form(Negative, loss, keywords)
 
 
 def epsilon_softmax(loss: Loss | MatrixFunction, *, m: float = 1e5, **keywords: Any) -> Loss:
     r"""The loss of p' = (p + m e_argmax) / (1 + m), nearly one-hot, in place of p.
 
-    p' is at least 1e-8, below which there is no gradient; that floor is part of the method (Wang et
-    al., epsilon-Softmax: Approximating One-Hot Vectors for Mitigating Label Noise, NeurIPS 2024).
+    p' is clamped to at least 1e-8, below which there is no gradient; this is part of the method
+    (Wang et al., epsilon-Softmax: Approximating One-Hot Vectors for Mitigating Label Noise, NeurIPS
+    2024).
+
+    Args:
+        loss: as for :func:`normalize`.
+        m: weight of the most probable class, m >= 0; at 0 the loss is unchanged. Default: 1e5.
+        keywords: as for :func:`normalize`.
 
     >>> from noiseproof import parse
     >>> 0.01 * epsilon_softmax(parse("ce"), m=1e5) + 5 * parse("mae")
     Loss('0.01*epsilon_softmax(ce, m=100000) + 5*mae')
     """
-    return _wrapped(EpsilonSoftmax, loss, keywords, m=m)
+    return _apply_form(EpsilonSoftmax, loss, keywords, m=m)
 
 
 def logit_clip(loss: Loss | MatrixFunction, *, tau: float = 1.0, **keywords: Any) -> Loss:
-    """The loss of logits that are scaled down to the length tau where they are longer.
+    """The loss of logits whose Euclidean norm is clipped to tau.
 
     It bounds any loss (Wei et al., Mitigating Memorization of Noisy Labels by Clipping the Model
     Prediction, ICML 2023).
+
+    Args:
+        loss: as for :func:`normalize`.
+        tau: largest norm of the logits of a sample, tau > 0. Default: 1.
+        keywords: as for :func:`normalize`.
 
     >>> from noiseproof import parse
     >>> logit_clip(parse("ce"), tau=2)
     Loss('logit_clip(ce, tau=2)')
     """
-    return _wrapped(LogitClipped, loss, keywords, tau=tau)
+    return _apply_form(LogitClipped, loss, keywords, tau=tau)
 
 
 def bootstrap(
     loss: Loss | MatrixFunction, beta: float = 0.95, *, hard: bool = False, **keywords: Any
 ) -> Loss:
-    r"""The loss at a label that is mixed with the network's own prediction.
+    r"""The loss at a mixture of the label and the prediction of the network.
 
     .. math:: \beta L(f, y) + (1 - \beta) \sum_k p_k L(f, k)
 
     or, hard, beta L(f, y) + (1 - beta) L(f, argmax p) (Reed et al., Training Deep Neural Networks
     on Noisy Labels with Bootstrapping, ICLR 2015, with beta 0.95 soft and 0.8 hard).
 
+    Args:
+        loss: as for :func:`normalize`.
+        beta: weight of the label, 0 <= beta <= 1; at 1 the loss is unchanged. Default: 0.95.
+        hard: whether to take the most probable class in place of the probabilities.
+        keywords: as for :func:`normalize`.
+
     >>> from noiseproof import parse
     >>> bootstrap(parse("ce"), 0.8, hard=True)
     Loss('bootstrap(ce, beta=0.8, hard=1)')
     """
-    return _wrapped(Bootstrapped, loss, keywords, beta=beta, hard=float(hard))
+    return _apply_form(Bootstrapped, loss, keywords, beta=beta, hard=float(hard))
 
 
 def forward_correction(loss: Loss | MatrixFunction, T: Any, **keywords: Any) -> Loss:
-    """The loss of T'p, the probabilities of the labels that are given, in place of p.
+    """The loss of T'p, the probabilities of the noisy labels, in place of p.
 
-    ``T[i, j]`` is the probability that true class i is given as j; it becomes a buffer of the loss
-    (Patrini et al., Making Deep Neural Networks Robust to Label Noise, CVPR 2017).
+    From Patrini et al., Making Deep Neural Networks Robust to Label Noise, CVPR 2017.
+
+    Args:
+        loss: as for :func:`normalize`.
+        T: transition matrix, [K, K]: T[i, j] is the probability that true class i is labelled j. It
+            becomes a buffer of the loss.
+        keywords: as for :func:`normalize`.
     """
-    return _corrected(ForwardCorrected, loss, T, keywords)
+    return _apply_correction(ForwardCorrected, loss, T, keywords)
 
 
 def backward_correction(loss: Loss | MatrixFunction, T: Any, **keywords: Any) -> Loss:
-    """The loss whose mean over the labels that are given is the loss at the true one.
+    """The loss whose expectation over noisy labels is the loss at the true label.
 
     It is the sum over k of (T^-1)[y, k] L(f, k), and can be negative (Patrini et al., CVPR 2017).
+    The arguments are those of :func:`forward_correction`; T must have an inverse.
     """
-    matrix = Transition(T).T
+    matrix = TransitionMatrix(T).T
     if extremes(matrix) is not None and torch.linalg.matrix_rank(matrix.double()) < len(matrix):
-        raise ValueError("T has no inverse: the labels given do not tell all classes apart")
-    return _corrected(BackwardCorrected, loss, T, keywords)
+        raise UsageError("T has no inverse: the labels given do not tell all classes apart")
+    return _apply_correction(BackwardCorrected, loss, T, keywords)
 
 
-def _corrected(
+def _apply_correction(
     form: type[ForwardCorrected] | type[BackwardCorrected],
     loss: Loss | MatrixFunction,
     T: Any,
@@ -158,43 +191,50 @@ def _corrected(
 ) -> Loss:
     if not isinstance(loss, Loss):
         loss = from_function(loss)
-    return Loss.of(form(loss.expression, Transition(T)), **{**loss.keywords, **keywords})
+    return Loss.of(form(loss.expression, TransitionMatrix(T)), **{**loss.keywords, **keywords})
 
 
 def from_function(function: MatrixFunction, *, name: str | None = None, **keywords: Any) -> Loss:
     """A loss from a function of logits [N, K] that gives L(f(x), j), [N, K].
 
-    It has every convention of the declared losses, adds to them and can be normalized. ``name`` is
-    what its text shows; :func:`register` makes that text parse.
+    It is called like the declared losses, can be added to them and normalized.
+
+    Args:
+        function: from logits [N, K] to the matrix of the loss for each label j, [N, K].
+        name: its name in ``str(loss)``. Default: that of the function. To make the text parse, use
+            :func:`register`.
+        keywords: ``weight``, ``ignore_index``, ``reduction`` and ``label_smoothing``.
     """
     if isinstance(function, type) or not callable(function):
-        raise TypeError(
+        raise UsageTypeError(
             f"a loss or a function of logits [N, K] is needed; it was {function!r}"
             + (": make an instance of it first" if isinstance(function, type) else "")
         )
-    shown = name or str(getattr(function, "__name__", type(function).__name__))
-    needed = _needed(function)
-    if needed > 1:
-        raise TypeError(
-            f"{shown} takes {needed} arguments; a function of the logits [N, K] alone is needed, "
-            "which gives the loss of every class were it the label, [N, K]"
+    display_name = name or str(getattr(function, "__name__", type(function).__name__))
+    num_args = _num_required_args(function)
+    if num_args > 1:
+        raise UsageTypeError(
+            f"{display_name} takes {num_args} arguments; a function of the logits [N, K] alone is "
+            "needed, which gives the loss of every class were it the label, [N, K]"
         )
-    return Loss.of(Custom(function, shown), **keywords)
+    return Loss.of(Custom(function, display_name), **keywords)
 
 
-def _needed(function: Callable[..., Any]) -> int:
-    """How many arguments a call must give, or one where nobody can tell."""
+def _num_required_args(function: Callable[..., Any]) -> int:
+    """The number of arguments without a default; 1 where it is unknown."""
     try:
         called = function.forward if isinstance(function, torch.nn.Module) else function
         parameters = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # a function in C
         return 1
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in plain and p.default is inspect.Parameter.empty for p in parameters)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is inspect.Parameter.empty for p in parameters)
 
 
 def register(function: MatrixFunction) -> MatrixFunction:
-    """Let a function of logits that gives L(f(x), j) be written by its name; a decorator.
+    """Decorator that lets :func:`parse` read the name of a function as a loss.
+
+    The function takes logits [N, K] and returns the matrix L(f(x), j), [N, K].
 
     >>> import torch
     >>> @register

@@ -7,26 +7,29 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from .._hints import nearest
+from .._errors import UsageError
+from .._hints import match_name
+from ..catalogue import NETWORKS
 from ._cnn import CNN4, CNN8, MLP
 from ._resnet import BasicBlock, Bottleneck, ResNet
 
-_Maker = Callable[[int, int, int], nn.Module]
+_Builder = Callable[[int, int, int], nn.Module]  # num_classes, in_channels, image_size
 
-_MAKERS: dict[str, tuple[int, _Maker]] = {  # the images they were made for, and the network
-    "mlp": (8, MLP),
-    "cnn4": (28, CNN4),
-    "cnn8": (32, CNN8),
-    "resnet18": (32, lambda k, c, _: ResNet(BasicBlock, (2, 2, 2, 2), k, c)),
-    "resnet34": (32, lambda k, c, _: ResNet(BasicBlock, (3, 4, 6, 3), k, c)),
-    "resnet50": (32, lambda k, c, _: ResNet(Bottleneck, (3, 4, 6, 3), k, c)),
-    "resnet50-imagenet": (224, lambda k, c, _: ResNet(Bottleneck, (3, 4, 6, 3), k, c, "imagenet")),
+# One for each network of the catalogue.
+_BUILDERS: dict[str, _Builder] = {
+    "mlp": MLP,
+    "cnn4": CNN4,
+    "cnn8": CNN8,
+    "resnet18": lambda k, c, _: ResNet(BasicBlock, (2, 2, 2, 2), k, c),
+    "resnet34": lambda k, c, _: ResNet(BasicBlock, (3, 4, 6, 3), k, c),
+    "resnet50": lambda k, c, _: ResNet(Bottleneck, (3, 4, 6, 3), k, c),
+    "resnet50-imagenet": lambda k, c, _: ResNet(Bottleneck, (3, 4, 6, 3), k, c, "imagenet"),
 }
 
 
 def names() -> tuple[str, ...]:
-    """What `build` knows."""
-    return tuple(_MAKERS)
+    """The names that :func:`build` takes."""
+    return tuple(NETWORKS)
 
 
 def build(
@@ -37,36 +40,35 @@ def build(
     image_size: int | None = None,
     seed: int = 0,
 ) -> nn.Module:
-    """A network, initialised as the paper's were, the same for the same seed.
+    """A network by name, with the paper's initialization.
 
     Args:
         name: one of `names()`.
-        num_classes: outputs.
-        in_channels: of the images.
-        image_size: the width of the images in pixels, which are square; by default those that the
-            network was made for. The residual networks take any.
-        seed: of the initialisation. The global generator is neither read nor moved.
+        num_classes: the number of outputs.
+        in_channels: the number of channels of the images.
+        image_size: the height and width of the images in pixels. Default: 8 for ``mlp``, 28 for
+            ``cnn4``, 32 for ``cnn8``. The residual networks take images of any size.
+        seed: of the initialization; the same seed gives the same weights. The global generator is
+            not used.
 
     >>> sum(p.numel() for p in build("cnn4", 10, 1).parameters())
     422090
     """
-    if name not in _MAKERS:
-        hint = nearest(name, _MAKERS)
-        raise ValueError(f"unknown network {name!r}{hint}; the known ones are {', '.join(_MAKERS)}")
+    name = match_name(name, NETWORKS, "network")
     for what, number in (("num_classes", num_classes), ("in_channels", in_channels)):
         if number < 1:
-            raise ValueError(f"{what} must be at least 1; got {number}")
-    made_for, maker = _MAKERS[name]
+            raise UsageError(f"{what} must be at least 1; got {number}")
     with torch.device("meta"):  # so that nothing is drawn from the global generator
-        network = maker(num_classes, in_channels, image_size or made_for)
+        size = image_size or NETWORKS[name].image_size
+        network = _BUILDERS[name](num_classes, in_channels, size)
     network.to_empty(device="cpu")
-    initialise(network, torch.Generator().manual_seed(seed))
+    init_weights(network, torch.Generator().manual_seed(seed))
     return network
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, generator: torch.Generator) -> None:
-    """Convolutions Kaiming-uniform, linear layers Xavier-uniform, the rest as PyTorch does it."""
+def init_weights(network: nn.Module, generator: torch.Generator) -> None:
+    """Kaiming-uniform for convolutions, Xavier-uniform for linear layers, else PyTorch's own."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             if isinstance(module, nn.Conv2d):

@@ -1,4 +1,4 @@
-"""The networks that the paper trains on MNIST and CIFAR-10, and a perceptron for small images."""
+"""The networks that the paper trains on MNIST and CIFAR-10, and an MLP for small images."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from itertools import islice, pairwise
 
 from torch import Tensor, nn
 
-from ._layers import Padding, conv_norm, linear_norm
+from .._errors import UsageError
+from ._layers import AcceptsPaddedChannels, conv_norm, linear_norm
 
 
-class _Blocks(nn.Module, Padding):
-    """Stages of 3×3 convolutions, each ended by a pooling, then a hidden layer and the classes."""
+class _ConvNet(nn.Module, AcceptsPaddedChannels):
+    """Stages of 3×3 convolutions that each end with a pooling, a hidden layer, a linear classifier.
+
+    Args:
+        stages: the output channels of the convolutions of each stage.
+        hidden: the number of hidden units.
+        num_classes: the number of outputs.
+        in_channels: the number of channels of the images.
+        image_size: the height and width of the images in pixels.
+    """
 
     def __init__(
         self,
@@ -23,7 +32,7 @@ class _Blocks(nn.Module, Padding):
     ) -> None:
         super().__init__()
         if image_size < 2 ** len(stages):
-            raise ValueError(
+            raise UsageError(
                 f"{type(self).__name__} halves its images {len(stages)} times, so they must be at "
                 f"least {2 ** len(stages)} pixels wide; image_size was {image_size}"
             )
@@ -48,18 +57,18 @@ class _Blocks(nn.Module, Padding):
                 assert isinstance(conv, nn.Conv2d)
                 assert isinstance(norm, nn.BatchNorm2d)
                 x = conv_norm(x, conv, norm, pool=i == size - 1)
-        x = x[:, : self.width].flatten(1)  # fused layers carry channels of zeros
+        x = x[:, : self.width].flatten(1)  # fused layers pad the channels
         return self.classes(linear_norm(x, self.hidden, self.hidden_norm))  # type: ignore[no-any-return]
 
 
-class CNN4(_Blocks):
+class CNN4(_ConvNet):
     """The paper's 4-layer network: 32, pool, 64, pool, 128 hidden units."""
 
     def __init__(self, num_classes: int = 10, in_channels: int = 1, image_size: int = 28) -> None:
         super().__init__([[32], [64]], 128, num_classes, in_channels, image_size)
 
 
-class CNN8(_Blocks):
+class CNN8(_ConvNet):
     """The paper's 8-layer network: twice 64, 128 and 196, each with a pool, 256 hidden units."""
 
     def __init__(self, num_classes: int = 10, in_channels: int = 3, image_size: int = 32) -> None:

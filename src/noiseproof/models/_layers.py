@@ -1,4 +1,4 @@
-"""A convolution, its batch norm and what follows, in two ways that compute the same function."""
+"""A convolution or linear layer with batch norm, ReLU and pooling, plain or fused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from .. import kernels
 
 _GROUP = 8  # tensor cores read channels in groups of 16 bytes: eight numbers of 16 bits
-_WIDE = 64  # above so many channels, cuDNN's kernels for pairs of groups are a fifth faster
+_WIDE = 64  # above this many channels, cuDNN is a fifth faster with multiples of two groups
 
 
 def conv_norm(
@@ -21,11 +21,11 @@ def conv_norm(
     residual: Tensor | None = None,
     pool: bool = False,
 ) -> Tensor:
-    """``relu(norm(conv(x)) + residual)``, then a 2×2 pooling, with what of it is asked for.
+    """``max_pool2d(relu(norm(conv(x)) + residual), 2)``; ReLU, addition and pooling are optional.
 
-    On a GPU, kernels of our own do what follows the convolution.
+    On a GPU, what follows the convolution is fused (:func:`noiseproof.kernels.norm_relu`).
     """
-    if _fusible(x, norm):
+    if _can_fuse(x, norm):
         return fused_conv_norm(x, conv, norm, relu=relu, residual=residual, pool=pool)
     x = norm(conv(x))
     if residual is not None:
@@ -35,11 +35,13 @@ def conv_norm(
     return F.max_pool2d(x, 2) if pool else x
 
 
-def _fusible(x: Tensor, norm: nn.BatchNorm1d | nn.BatchNorm2d) -> bool:
-    """Whether our kernels serve: they have no gradient through running statistics."""
-    usual = norm.affine and norm.track_running_stats and norm.momentum is not None
-    known = norm.training or not torch.is_grad_enabled()
-    return usual and known and kernels.available(x) and not torch.compiler.is_compiling()
+def _can_fuse(x: Tensor, norm: nn.BatchNorm1d | nn.BatchNorm2d) -> bool:
+    """Whether the fused kernels can be used; they have no backward pass in eval mode."""
+    default_options = norm.affine and norm.track_running_stats and norm.momentum is not None
+    has_backward = norm.training or not torch.is_grad_enabled()
+    if torch.compiler.is_compiling() or not kernels.available(x):
+        return False
+    return default_options and has_backward
 
 
 def fused_conv_norm(
@@ -51,40 +53,46 @@ def fused_conv_norm(
     residual: Tensor | None,
     pool: bool,
 ) -> Tensor:
-    """The same function and the same gradients, in fewer kernels and fewer passes over memory.
+    """The same outputs and gradients as :func:`conv_norm`, with fewer kernels and memory accesses.
 
-    Channels are padded to whole groups with weights of zero, and stay padded for the next
-    convolution: left to the convolution library, 3 or 196 channels are padded and cut again at
-    every call. The convolution's bias is not added, since the norm takes it away again.
+    Channels are padded with zeros to whole groups, and stay padded for the next convolution: cuDNN
+    would pad and cut 3 or 196 channels at every call. The convolution's bias is not added, because
+    the norm subtracts it again.
     """
-    x = _pad(x)
+    x = _pad_channels(x)
     weight = conv.weight
-    more_in, more_out = x.shape[1] - conv.in_channels, padded(conv.out_channels) - conv.out_channels
-    if more_in or more_out:
-        weight = F.pad(weight, (0, 0, 0, 0, 0, more_in, 0, more_out))
+    extra_in = x.shape[1] - conv.in_channels
+    extra_out = padded_channels(conv.out_channels) - conv.out_channels
+    if extra_in or extra_out:
+        weight = F.pad(weight, (0, 0, 0, 0, 0, extra_in, 0, extra_out))
     y = F.conv2d(x, weight, None, conv.stride, conv.padding)
-    within = pool and not y.shape[2] % 2 and not y.shape[3] % 2
-    out = kernels.norm_relu(y, norm, conv_bias=conv.bias, relu=relu, residual=residual, pool=within)
-    return F.max_pool2d(out, 2) if pool and not within else out
+    fuse_pool = pool and not y.shape[2] % 2 and not y.shape[3] % 2
+    out = kernels.norm_relu(
+        y, norm, conv_bias=conv.bias, relu=relu, residual=residual, pool=fuse_pool
+    )
+    return F.max_pool2d(out, 2) if pool and not fuse_pool else out
 
 
 def linear_norm(x: Tensor, linear: nn.Linear, norm: nn.BatchNorm1d) -> Tensor:
-    """``relu(norm(linear(x)))``, likewise."""
-    if not _fusible(x, norm):
+    """``relu(norm(linear(x)))``, fused on a GPU."""
+    if not _can_fuse(x, norm):
         return F.relu(norm(linear(x)))
     y = F.linear(x, linear.weight).unsqueeze(-1).unsqueeze(-1)
     return kernels.norm_relu(y, norm, conv_bias=linear.bias).flatten(1)
 
 
-class Padding:
-    """A mark: a network that also takes images with channels of zeros behind their own."""
+class AcceptsPaddedChannels:
+    """Mixin without methods: the network also takes images padded with channels of zeros.
+
+    The trainer then gives it images of :func:`padded_channels` channels.
+    """
 
 
-def padded(channels: int) -> int:
-    """The next multiple of eight, for wide layers of sixteen."""
+def padded_channels(channels: int) -> int:
+    """The number of channels after padding: a multiple of 8, or of 16 above 64 channels."""
     return channels + -channels % (_GROUP if channels <= _WIDE else 2 * _GROUP)
 
 
-def _pad(x: Tensor) -> Tensor:
-    more = padded(x.shape[1]) - x.shape[1]
-    return F.pad(x, (0, 0, 0, 0, 0, more)) if more else x
+def _pad_channels(x: Tensor) -> Tensor:
+    extra = padded_channels(x.shape[1]) - x.shape[1]
+    return F.pad(x, (0, 0, 0, 0, 0, extra)) if extra else x

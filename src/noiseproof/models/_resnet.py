@@ -1,4 +1,4 @@
-"""Residual networks. Parameters carry torchvision's names, so its weights load."""
+"""Residual networks. Parameters have torchvision's names, so that its weights can be loaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ._layers import Padding, conv_norm
+from ._layers import AcceptsPaddedChannels, conv_norm
 
 
 def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
@@ -15,7 +15,7 @@ def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Conv2d:
 
 
 class BasicBlock(nn.Module):
-    """Two 3×3 convolutions around which the input is carried."""
+    """Two 3×3 convolutions with a shortcut around them."""
 
     expansion = 1
 
@@ -23,15 +23,15 @@ class BasicBlock(nn.Module):
         super().__init__()
         self.conv1, self.bn1 = _conv(inputs, width, 3, stride), nn.BatchNorm2d(width)
         self.conv2, self.bn2 = _conv(width, width, 3), nn.BatchNorm2d(width)
-        self.downsample = _shortcut(inputs, width, stride)
+        self.downsample = _downsample(inputs, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         out = conv_norm(x, self.conv1, self.bn1)
-        return conv_norm(out, self.conv2, self.bn2, residual=_carried(x, self.downsample))
+        return conv_norm(out, self.conv2, self.bn2, residual=_shortcut(x, self.downsample))
 
 
 class Bottleneck(nn.Module):
-    """A 3×3 convolution between two 1×1, around which the input is carried."""
+    """A 3×3 convolution between two 1×1 convolutions, with a shortcut around them."""
 
     expansion = 4
 
@@ -41,37 +41,37 @@ class Bottleneck(nn.Module):
         self.conv1, self.bn1 = _conv(inputs, width, 1), nn.BatchNorm2d(width)
         self.conv2, self.bn2 = _conv(width, width, 3, stride), nn.BatchNorm2d(width)
         self.conv3, self.bn3 = _conv(width, outputs, 1), nn.BatchNorm2d(outputs)
-        self.downsample = _shortcut(inputs, outputs, stride)
+        self.downsample = _downsample(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         out = conv_norm(x, self.conv1, self.bn1)
         out = conv_norm(out, self.conv2, self.bn2)
-        return conv_norm(out, self.conv3, self.bn3, residual=_carried(x, self.downsample))
+        return conv_norm(out, self.conv3, self.bn3, residual=_shortcut(x, self.downsample))
 
 
-def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
+def _downsample(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
     if stride == 1 and inputs == outputs:
         return None
     return nn.Sequential(_conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
-def _carried(x: Tensor, shortcut: nn.Sequential | None) -> Tensor:
-    if shortcut is None:
+def _shortcut(x: Tensor, downsample: nn.Sequential | None) -> Tensor:
+    if downsample is None:
         return x
-    conv, norm = shortcut
+    conv, norm = downsample
     assert isinstance(conv, nn.Conv2d)
     assert isinstance(norm, nn.BatchNorm2d)
     return conv_norm(x, conv, norm, relu=False)
 
 
-class ResNet(nn.Module, Padding):
+class ResNet(nn.Module, AcceptsPaddedChannels):
     """A residual network of four stages.
 
     Args:
         block: `BasicBlock` (18 and 34 layers) or `Bottleneck` (50).
-        depths: how many blocks each stage has.
-        num_classes: outputs.
-        in_channels: of the images.
+        depths: the number of blocks of each stage.
+        num_classes: the number of outputs.
+        in_channels: the number of channels of the images.
         stem: ``"cifar"``, a 3×3 convolution that keeps the size, or ``"imagenet"``, a 7×7
             convolution and a pooling that quarter it.
     """

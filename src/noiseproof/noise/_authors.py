@@ -1,7 +1,7 @@
-"""The very labels of the authors' code, drawn as it draws them.
+"""The same noisy labels as the code of the paper's authors gives for a seed.
 
-NumPy's legacy generator, ``RandomState``, is frozen, its distributions included. The order of the
-calls below is the order of the authors', and so is every rounding.
+NumPy's legacy generator, ``RandomState``, and its distributions are frozen. The calls below are in
+the order of the authors' code, and round as it does.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .._errors import UsageError
 from ._stream import Floats, Integers
 
 
 def symmetric(labels: Integers, rate: float, num_classes: int, seed: int) -> Integers:
-    """The same count from every class; then a new class for each, in the order of the choice."""
+    """Flip the same number of labels of every class, each to a random other class."""
     count = int(int(rate * len(labels)) / num_classes)
     sizes = np.bincount(labels, minlength=num_classes)
     if sizes.min() < count:
-        raise ValueError(
+        raise UsageError(
             f"variant='authors' takes {count} labels from every class, and class {sizes.argmin()} "
             f"has {sizes.min()}: give variant='paper', which takes a share of each"
         )
@@ -29,7 +30,7 @@ def symmetric(labels: Integers, rate: float, num_classes: int, seed: int) -> Int
             for j in range(num_classes)
         ]
     )
-    # ``choice`` of one of a list is ``randint`` of its length, and many are as one by one.
+    # The authors call ``choice`` once for each label; one ``randint`` draws the same numbers.
     target = random.randint(0, num_classes - 1, size=len(chosen))
     noisy = labels.copy()
     noisy[chosen] = target + (target >= labels[chosen])
@@ -39,7 +40,7 @@ def symmetric(labels: Integers, rate: float, num_classes: int, seed: int) -> Int
 def one_class_after_another(
     labels: Integers, rate: float, mapping: Mapping[int, int], seed: int
 ) -> Integers:
-    """Each class of the mapping in its order, as the labels stand by then (CIFAR-10)."""
+    """Flip the classes one after another, labels that were flipped before included (CIFAR-10)."""
     random = np.random.RandomState(seed)
     noisy = labels.copy()
     for source, target in mapping.items():
@@ -49,8 +50,8 @@ def one_class_after_another(
 
 
 def label_by_label(labels: Integers, T: Floats, seed: int) -> Integers:
-    """A draw of one from the label's row, for every label in order (MNIST, CIFAR-100)."""
+    """Draw every label from the row of its class, in order (MNIST, CIFAR-100)."""
     random = np.random.RandomState(seed)
-    rows = list(T)  # how much of the stream a draw takes depends on it: no vector can do this
+    rows = list(T)  # one by one: how many random numbers a draw takes depends on its outcome
     drawn = [random.multinomial(1, rows[label]).argmax() for label in labels]
     return np.array(drawn, dtype=np.int64)

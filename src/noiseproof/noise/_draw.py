@@ -1,8 +1,8 @@
-"""The two questions of every generator: which samples are flipped, and where do they go.
+"""The two steps of every generator: choose the samples to flip, and draw their new classes.
 
-Each sample has a word of its own in each stream. Which are flipped does not depend on the kind of
-noise: two kinds of one seed and rate flip the same samples of a class, and a higher rate flips
-those of a lower one and more, up to the rounding of the class's count.
+Each sample has a random number of its own in each step. Which samples are flipped does not depend
+on the kind of noise: two kinds with the same seed and rate flip the same samples of a class, and a
+higher rate flips those of a lower rate and more, up to the rounding of the class's count.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import math
 
 import numpy as np
 
-from ._stream import Floats, Integers, Words, below, uniform, words
+from .._errors import UsageError
+from ._stream import Floats, Integers, Words, integers_below, uniform, words
 
-_FRACTION_BITS = 24  # of remainders: those that differ by rounding errors are equal
+_FRACTION_BITS = 24  # of remainders, so that rounding errors do not tell them apart
 
 
-def which(labels: Integers, rates: Floats, seed: int, *, exact: bool) -> Integers:
-    """The indices of the samples to flip, ``rates[j]`` of class j; exact ones sorted by class."""
+def choose_flipped(labels: Integers, rates: Floats, seed: int, *, exact: bool) -> Integers:
+    """The indices of the samples to flip, ``rates[j]`` of class j; sorted by class if exact."""
     scores = words(seed, "which", len(labels))
     if not exact:
         return np.flatnonzero(uniform(scores) < rates[labels])
@@ -29,10 +30,10 @@ def which(labels: Integers, rates: Floats, seed: int, *, exact: bool) -> Integer
 
 
 def apportion(quotas: Floats, ties: Words) -> Integers:
-    """Whole numbers in place of quotas: each rounded down or up, their sum to the nearest.
+    """Round quotas down or up, so that their sum is rounded to the nearest integer.
 
-    Up go those with the largest remainders; equal ones in the order of the words given, since any
-    fixed order would favour some classes under every seed.
+    Those with the largest remainders are rounded up. Ties are broken by the random numbers
+    ``ties``: a fixed order would favour the same classes under every seed.
     """
     whole = np.floor(quotas)
     remainder = np.rint((quotas - whole) * 2**_FRACTION_BITS)
@@ -46,14 +47,14 @@ def apportion(quotas: Floats, ties: Words) -> Integers:
 def _sorted_within_classes(labels: Integers, scores: Words, num_classes: int) -> Integers:
     """The indices sorted by class, and within a class by score.
 
-    Class, score and index share one 64-bit number, so that a plain sort, several times faster than
-    any that returns an order, does it; no two are equal, so every algorithm gives the same.
+    Class, score and index are packed into one 64-bit number, because a plain sort is several times
+    faster than an argsort. No two are equal, so every sorting algorithm gives the same result.
     """
     index_bits = max(len(labels) - 1, 1).bit_length()
     class_bits = (num_classes - 1).bit_length()
     score_bits = 64 - index_bits - class_bits
     if score_bits < 16:
-        raise ValueError(
+        raise UsageError(
             f"{len(labels)} labels of {num_classes} classes are too many for exact counts: "
             f"give exact=False"
         )
@@ -65,19 +66,20 @@ def _sorted_within_classes(labels: Integers, scores: Words, num_classes: int) ->
     return keys.view(np.int64)
 
 
-def to_any_other(labels: Integers, flipped: Integers, num_classes: int, seed: int) -> Integers:
-    """A new class for each flipped sample, any but its own with the same probability."""
+def draw_other_class(labels: Integers, flipped: Integers, num_classes: int, seed: int) -> Integers:
+    """A new class for each flipped sample, each of the others with the same probability."""
     drawn = words(seed, "where", len(labels))[flipped]
-    target = below(drawn, num_classes - 1)
+    target = integers_below(drawn, num_classes - 1)
     target += target >= labels[flipped]
     return target
 
 
-def by_quotas(labels: Integers, flipped: Integers, weights: Floats, seed: int) -> Integers:
-    """New classes whose counts are as the rows of weights say, as nearly as counts can be.
+def targets_by_quota(labels: Integers, flipped: Integers, weights: Floats, seed: int) -> Integers:
+    """New classes for the flipped samples, with counts proportional to the rows of weights.
 
-    ``flipped`` is sorted by class and in random order within it (see :func:`which`), so the targets
-    can be laid along it in blocks. ``weights[j, j]`` is 0; a row's scale does not matter.
+    Counts are rounded by largest remainder. ``flipped`` is sorted by class and in random order
+    within each class (see :func:`choose_flipped`), so the targets of a class can be assigned in
+    blocks. ``weights[j, j]`` is 0; the scale of a row does not matter.
     """
     K = len(weights)
     flips = np.bincount(labels[flipped], minlength=K)
@@ -87,8 +89,8 @@ def by_quotas(labels: Integers, flipped: Integers, weights: Floats, seed: int) -
     whole = np.floor(quotas)
     left = flips[rows] - whole.sum(1).astype(np.int64)
 
-    # The columns of each row in the order in which they get one more: remainder, then chance. One
-    # 64-bit number holds both and the column, and no two are equal.
+    # The columns of each row in the order in which they are rounded up: by remainder, ties by
+    # random numbers. Both are packed with the column into one 64-bit number; no two are equal.
     column_bits = np.uint64((K - 1).bit_length())
     ties = words(seed, "spread", K * K).reshape(K, K)[rows]
     remainder = np.rint((quotas - whole) * 2**_FRACTION_BITS).astype(np.uint64)
@@ -102,13 +104,13 @@ def by_quotas(labels: Integers, flipped: Integers, weights: Floats, seed: int) -
     return np.repeat(np.tile(np.arange(K), len(rows)), whole.astype(np.int64).ravel())
 
 
-def by_weights(labels: Integers, flipped: Integers, weights: Floats, seed: int) -> Integers:
-    """A new class for each flipped sample, drawn by the weights of its row."""
+def targets_by_weight(labels: Integers, flipped: Integers, weights: Floats, seed: int) -> Integers:
+    """A new class for each flipped sample, drawn in proportion to its row of weights."""
     u = uniform(words(seed, "where", len(labels)))[flipped]
-    own = labels[flipped]
+    old = labels[flipped]
     target = np.empty(len(flipped), dtype=np.int64)
-    order = np.argsort(own, kind="stable")
-    edges = np.searchsorted(own[order], np.arange(len(weights) + 1))
+    order = np.argsort(old, kind="stable")
+    edges = np.searchsorted(old[order], np.arange(len(weights) + 1))
     for row, start, end in zip(weights, edges[:-1], edges[1:], strict=True):
         if start < end:
             members = order[start:end]
@@ -117,7 +119,7 @@ def by_weights(labels: Integers, flipped: Integers, weights: Floats, seed: int) 
 
 
 def _first_above(cumulated: Floats, u: Floats) -> Integers:
-    """The first class whose cumulated weight is above u times the total; never one of weight 0."""
+    """The first class whose cumulated weight exceeds u times the total; never one of weight 0."""
     drawn = np.searchsorted(cumulated, u * cumulated[-1], side="right")
     last = np.searchsorted(cumulated, cumulated[-1])  # the last that has a weight
     target: Integers = np.minimum(drawn, last)

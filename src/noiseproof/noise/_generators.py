@@ -1,4 +1,4 @@
-"""Noise by class: symmetric, asymmetric, to the next class, and by any matrix."""
+"""Class-dependent noise: symmetric, asymmetric, to the next class, and by any matrix."""
 
 from __future__ import annotations
 
@@ -8,29 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import UsageError
 from . import _authors
-from ._conditions import of_mapping, of_matrix, of_symmetric, warn_outside
-from ._draw import by_quotas, by_weights, to_any_other, which
-from ._intake import (
-    Given,
+from ._checks import (
+    CheckedLabels,
     Labels,
-    take_classes,
-    take_labels,
-    take_matrix,
-    take_rate,
-    take_seed,
-    take_variant,
+    check_classes,
+    check_labels,
+    check_matrix,
+    check_rate,
+    check_seed,
+    check_variant,
 )
+from ._conditions import (
+    conditions_of_mapping,
+    conditions_of_matrix,
+    conditions_of_symmetric,
+    warn_if_violated,
+)
+from ._draw import choose_flipped, draw_other_class, targets_by_quota, targets_by_weight
 from ._maps import (
     CLASSES,
-    as_table,
+    check_mapping,
+    mapping_array,
     mapping_matrix,
     mapping_of,
-    next_class,
+    next_class_mapping,
     symmetric_matrix,
-    take_mapping,
 )
-from ._noisy import NoisyLabels, made
+from ._noisy import NoisyLabels, noisy_labels
 
 
 def symmetric(
@@ -42,17 +48,18 @@ def symmetric(
     exact: bool = True,
     variant: str = "paper",
 ) -> NoisyLabels:
-    """Flip a share of each class to the other classes, each as likely, never to its own.
+    """Flip a share of each class to the other classes, all with the same probability.
 
     Args:
         labels: integers from 0, [N]: a NumPy array, a tensor, a list.
         rate: the share of labels to flip, 0 to 1.
-        num_classes: the largest label and one, if not given.
-        seed: the same seed gives the same labels everywhere.
-        exact: flip rate * N labels in all, and of each class its share rounded down or up (by
-            largest remainder); else each label by a coin of its own. Targets are drawn either way.
-        variant: ``paper``, or ``authors`` for the labels that the paper's code makes of this seed:
-            the same count from every class, however large.
+        num_classes: the number of classes. Default: the largest label and one.
+        seed: the same seed gives the same labels on every machine.
+        exact: whether rate * N labels are flipped in all, and of each class its share, rounded by
+            largest remainder; or each label independently with probability ``rate``. The new
+            classes are random in both cases.
+        variant: ``paper``, or ``authors`` for the labels that the code of the paper's authors gives
+            for this seed: the same number of every class, whatever its size.
 
     >>> noisy = symmetric([0, 1, 2, 3, 4] * 20, 0.4)
     >>> noisy
@@ -60,19 +67,19 @@ def symmetric(
     >>> noisy.class_rates
     array([0.4, 0.4, 0.4, 0.4, 0.4])
     """
-    given = take_labels(labels)
-    rate = take_rate(rate)
-    K = take_classes(given, num_classes)
-    authors = take_variant(variant, exact)
-    seed = take_seed(seed, 32 if authors else 64)
-    warn_outside(of_symmetric(rate, K))
+    checked = check_labels(labels)
+    rate = check_rate(rate)
+    K = check_classes(checked, num_classes)
+    authors = check_variant(variant, exact)
+    seed = check_seed(seed, 32 if authors else 64)
+    warn_if_violated(conditions_of_symmetric(rate, K))
     if authors:
-        noisy = _authors.symmetric(given.values, rate, K, seed)
+        noisy = _authors.symmetric(checked.values, rate, K, seed)
     else:
-        flipped = which(given.values, np.full(K, rate), seed, exact=exact)
-        noisy = given.values.copy()
-        noisy[flipped] = to_any_other(given.values, flipped, K, seed)
-    return made(given, noisy, K, partial(symmetric_matrix, rate, K))
+        flipped = choose_flipped(checked.values, np.full(K, rate), seed, exact=exact)
+        noisy = checked.values.copy()
+        noisy[flipped] = draw_other_class(checked.values, flipped, K, seed)
+    return noisy_labels(checked, noisy, K, partial(symmetric_matrix, rate, K))
 
 
 def asymmetric(
@@ -90,18 +97,20 @@ def asymmetric(
 
     Args:
         labels: integers from 0, [N]: a NumPy array, a tensor, a list.
-        rate: the share of each class of the mapping to flip; the other classes stay.
+        rate: the share to flip of each class in the mapping, 0 to 1; other classes stay clean.
         dataset: ``mnist``, ``digits``, ``cifar10`` or ``cifar100``: the mapping of the paper (see
             :func:`mapping_of`).
-        mapping: one of your own instead, {class: class it is taken for}.
-        num_classes: the data set's, or the largest label and one, if not given.
-        seed: the same seed gives the same labels everywhere.
-        exact: of each class its share rounded down or up, so that the sum is right (by largest
-            remainder); else each label by a coin of its own.
-        variant: ``paper``, or ``authors`` for the labels that the paper's code makes of this seed.
-            There cats of CIFAR-10 that became dogs may become cats again, so that their rate is
-            rate * (1 - rate); MNIST and CIFAR-100 are drawn label by label; and CIFAR-100 goes
-            round five consecutive fine labels in place of the superclass.
+        mapping: in place of ``dataset``, {class: class it is mistaken for}.
+        num_classes: the number of classes. Default: that of the data set, or the largest label
+            and one.
+        seed: the same seed gives the same labels on every machine.
+        exact: whether the share of each class is rounded by largest remainder; or each label is
+            flipped independently with probability ``rate``.
+        variant: ``paper``, or ``authors`` for the labels that the code of the paper's authors gives
+            for this seed. There, cats of CIFAR-10 that became dogs may become cats again, so that
+            their rate is rate * (1 - rate); the labels of MNIST and CIFAR-100 are drawn
+            independently; and classes of CIFAR-100 go to the next of five consecutive fine labels,
+            not of their superclass.
 
     >>> asymmetric([0, 1, 2, 2, 2, 2], 0.25, mapping={2: 0}).matrix
     array([[1.  , 0.  , 0.  ],
@@ -109,34 +118,34 @@ def asymmetric(
            [0.25, 0.  , 0.75]])
     """
     if (dataset is None) == (mapping is None):
-        given_both = "both were" if mapping is not None else "neither was"
-        raise ValueError(
+        which_given = "both were" if mapping is not None else "neither was"
+        raise UsageError(
             f"one of dataset ({', '.join(CLASSES)}) and mapping ({{class: class}}) must be given; "
-            f"{given_both}"
+            f"{which_given}"
         )
-    given = take_labels(labels)
-    rate = take_rate(rate)
-    authors = take_variant(variant, exact)
-    seed = take_seed(seed, 32 if authors else 64)
+    checked = check_labels(labels)
+    rate = check_rate(rate)
+    authors = check_variant(variant, exact)
+    seed = check_seed(seed, 32 if authors else 64)
     if dataset is not None:
-        sent = mapping_of(dataset, variant)
-        K = take_classes(given, CLASSES[dataset], source=f"{dataset}'s number of classes")
+        class_map = mapping_of(dataset, variant)
+        K = check_classes(checked, CLASSES[dataset], source=f"{dataset}'s number of classes")
         if num_classes not in (None, K):
-            raise ValueError(f"num_classes = {num_classes}, and {dataset} has {K}: leave it out")
+            raise UsageError(f"num_classes = {num_classes}, and {dataset} has {K}: leave it out")
     else:
-        K = take_classes(given, num_classes)
-        sent = take_mapping(mapping, K)  # type: ignore[arg-type]  # one of the two is given
+        K = check_classes(checked, num_classes)
+        class_map = check_mapping(mapping, K)  # type: ignore[arg-type]  # one of the two is given
         if authors:
-            raise ValueError("variant='authors' is for the authors' data sets: give dataset=")
+            raise UsageError("variant='authors' is for the authors' data sets: give dataset=")
     if authors:
-        warn_outside(of_mapping(sent, rate, K))
-        ask = partial(mapping_matrix, sent, rate, K)
+        warn_if_violated(conditions_of_mapping(class_map, rate, K))
+        make_requested = partial(mapping_matrix, class_map, rate, K)
         if dataset == "cifar10":
-            noisy = _authors.one_class_after_another(given.values, rate, sent, seed)
+            noisy = _authors.one_class_after_another(checked.values, rate, class_map, seed)
         else:
-            noisy = _authors.label_by_label(given.values, ask(), seed)
-        return made(given, noisy, K, ask)
-    return _mapped(given, rate, sent, K, seed, exact)
+            noisy = _authors.label_by_label(checked.values, make_requested(), seed)
+        return noisy_labels(checked, noisy, K, make_requested)
+    return _flip_by_mapping(checked, rate, class_map, K, seed, exact)
 
 
 def pairflip(
@@ -156,20 +165,21 @@ def pairflip(
            [0.  , 0.75, 0.25],
            [0.25, 0.  , 0.75]])
     """
-    given = take_labels(labels)
-    K = take_classes(given, num_classes)
-    return _mapped(given, take_rate(rate), next_class(K), K, take_seed(seed), exact)
+    checked = check_labels(labels)
+    K = check_classes(checked, num_classes)
+    rate, seed = check_rate(rate), check_seed(seed)
+    return _flip_by_mapping(checked, rate, next_class_mapping(K), K, seed, exact)
 
 
-def _mapped(
-    given: Given, rate: float, sent: dict[int, int], K: int, seed: int, exact: bool
+def _flip_by_mapping(
+    checked: CheckedLabels, rate: float, class_map: dict[int, int], K: int, seed: int, exact: bool
 ) -> NoisyLabels:
-    warn_outside(of_mapping(sent, rate, K))
-    table = as_table(sent, K)
-    flipped = which(given.values, np.where(table >= 0, rate, 0.0), seed, exact=exact)
-    noisy = given.values.copy()
-    noisy[flipped] = table[given.values[flipped]]
-    return made(given, noisy, K, partial(mapping_matrix, sent, rate, K))
+    warn_if_violated(conditions_of_mapping(class_map, rate, K))
+    targets = mapping_array(class_map, K)
+    flipped = choose_flipped(checked.values, np.where(targets >= 0, rate, 0.0), seed, exact=exact)
+    noisy = checked.values.copy()
+    noisy[flipped] = targets[checked.values[flipped]]
+    return noisy_labels(checked, noisy, K, partial(mapping_matrix, class_map, rate, K))
 
 
 def from_matrix(labels: Labels, T: Any, *, seed: int = 0, exact: bool = True) -> NoisyLabels:
@@ -178,12 +188,11 @@ def from_matrix(labels: Labels, T: Any, *, seed: int = 0, exact: bool = True) ->
     Args:
         labels: integers from 0, [N]: a NumPy array, a tensor, a list.
         T: [K, K], an array, a tensor or nested lists: T[i, j] is the probability that true class i
-            is given as j, and each row sums to 1.
-        seed: the same seed gives the same labels everywhere.
-        exact: of each class the share that leaves it is rounded down or up so that the sum is
-            right, and is spread over the others as T says, each count rounded down or up (both by
-            largest remainder, so that the matrix achieved is T as nearly as counts can be); else
-            each label is drawn by itself.
+            is labelled j; each row sums to 1.
+        seed: the same seed gives the same labels on every machine.
+        exact: whether the counts of T are matched as closely as integers can: the number of flipped
+            labels of each class, and that of each of its new classes, are rounded by largest
+            remainder; or each label is drawn independently.
 
     >>> T = [[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.2, 0.6]]
     >>> from_matrix([0] * 10 + [1] * 10 + [2] * 10, T).matrix
@@ -191,16 +200,16 @@ def from_matrix(labels: Labels, T: Any, *, seed: int = 0, exact: bool = True) ->
            [0. , 0.9, 0.1],
            [0.2, 0.2, 0.6]])
     """
-    given = take_labels(labels)
-    asked = take_matrix(T)
-    K = take_classes(given, len(asked), source="the size of T")
-    seed = take_seed(seed)
-    warn_outside(of_matrix(asked))
-    others = asked.copy()
-    np.fill_diagonal(others, 0.0)
-    leaving = np.minimum(others.cumsum(1)[:, -1], 1.0)
-    flipped = which(given.values, leaving, seed, exact=exact)
-    spread = by_quotas if exact else by_weights
-    noisy = given.values.copy()
-    noisy[flipped] = spread(given.values, flipped, others, seed)
-    return made(given, noisy, K, asked.copy)
+    checked = check_labels(labels)
+    matrix = check_matrix(T)
+    K = check_classes(checked, len(matrix), source="the size of T")
+    seed = check_seed(seed)
+    warn_if_violated(conditions_of_matrix(matrix))
+    off_diagonal = matrix.copy()
+    np.fill_diagonal(off_diagonal, 0.0)
+    flip_rates = np.minimum(off_diagonal.cumsum(1)[:, -1], 1.0)
+    flipped = choose_flipped(checked.values, flip_rates, seed, exact=exact)
+    draw_targets = targets_by_quota if exact else targets_by_weight
+    noisy = checked.values.copy()
+    noisy[flipped] = draw_targets(checked.values, flipped, off_diagonal, seed)
+    return noisy_labels(checked, noisy, K, matrix.copy)

@@ -1,4 +1,4 @@
-"""Noise by sample: what a sample looks like decides how often, and as what, it is mistaken."""
+"""Instance-dependent noise: the features of a sample decide its rate and its new class."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._conditions import of_matrix, warn_outside
-from ._intake import Labels, as_array, take_classes, take_labels, take_rate, take_seed
-from ._noisy import NoisyLabels, made
+from .._errors import UsageError, UsageTypeError
+from ._checks import Labels, as_array, check_classes, check_labels, check_rate, check_seed
+from ._conditions import conditions_of_matrix, warn_if_violated
+from ._noisy import NoisyLabels, noisy_labels
 from ._stream import Floats, Integers, normal, truncated_normal, uniform, words
 
-DEVIATION = 0.1  # of the samples' rates around the one asked for
-_BLOCK = 1 << 22  # numbers of features that are held in float64 at a time
+STD = 0.1  # of the rates of the samples
+_BLOCK = 1 << 22  # numbers of features that are converted to float64 at a time
 
 
 def instance_dependent(
@@ -24,23 +25,24 @@ def instance_dependent(
     num_classes: int | None = None,
     seed: int = 0,
 ) -> NoisyLabels:
-    """Flip labels by what the samples look like.
+    """Flip labels depending on the features of the samples.
 
-    Each sample has a rate of its own, normal around ``rate`` with deviation 0.1 within [0, 1], so
-    the mean is above a rate near 0 and below one near 1 (0 itself flips nothing). Each class has a
-    random normal matrix from features to classes; the softmax of a sample's projection by its
-    class's matrix, its own class left out, is where it goes (Xia et al., Part-dependent Label
-    Noise, NeurIPS 2020). ``asked`` is the mean over the samples of a class.
+    Each sample has its own rate, from a normal distribution around ``rate`` with standard deviation
+    0.1, truncated to [0, 1]; so the mean is above a rate near 0 and below one near 1 (a rate of 0
+    flips nothing). Each class has a random normal matrix from features to classes; the new class of
+    a sample is drawn from the softmax of its projection by the matrix of its class, without that
+    class (Xia et al., Part-dependent Label Noise, NeurIPS 2020). ``requested_matrix`` is the mean
+    over the samples of a class.
 
-    The features are taken as they are: the larger their scale, the surer a sample's destination. As
-    they are summed in floating point, two machines may differ in the last digit, and so in a label
-    whose draw falls that near to an edge: one in 10^12, or none in any data set there is.
+    The features are not rescaled: the larger they are, the more certain is the new class of a
+    sample. They are summed in floating point, so two machines may differ in the last digit, and
+    thereby in about one label of 10^12.
 
     Args:
-        features: [N, ...], numbers: images, or what a network makes of them.
+        features: [N, ...], numbers: images, or the features that a network computes.
         labels: integers from 0, [N]: a NumPy array, a tensor, a list.
-        rate: the rate around which those of the samples lie, 0 to 1.
-        num_classes: the largest label and one, if not given.
+        rate: the mean of the rates before truncation, 0 to 1.
+        num_classes: the number of classes. Default: the largest label and one.
         seed: the same seed gives the same labels.
 
     >>> import numpy as np
@@ -49,49 +51,49 @@ def instance_dependent(
     >>> 0.25 < noisy.rate < 0.35
     True
     """
-    given = take_labels(labels)
-    rate = take_rate(rate)
-    K = take_classes(given, num_classes)
-    seed = take_seed(seed)
-    array = _take_features(features, len(given.values))
+    checked = check_labels(labels)
+    rate = check_rate(rate)
+    K = check_classes(checked, num_classes)
+    seed = check_seed(seed)
+    array = _check_features(features, len(checked.values))
     N, D = array.shape
 
-    rates = truncated_normal(words(seed, "rate", N), rate, DEVIATION) if rate else np.zeros(N)
+    rates = truncated_normal(words(seed, "rate", N), rate, STD) if rate else np.zeros(N)
     flips = uniform(words(seed, "which", N)) < rates
     where = uniform(words(seed, "where", N))
-    noisy, asked = given.values.copy(), np.eye(K)
-    for own in np.unique(given.values):
-        members = np.flatnonzero(given.values == own)
-        project = normal(words(seed, "project", D * K, part=int(own))).reshape(D, K)
+    noisy, requested = checked.values.copy(), np.eye(K)
+    for label in np.unique(checked.values):
+        members = np.flatnonzero(checked.values == label)
+        project = normal(words(seed, "project", D * K, part=int(label))).reshape(D, K)
         total = np.zeros(K)
         for block in np.array_split(members, -(-len(members) * D // _BLOCK) or 1):
-            weights = _softmax_of_others(array[block].astype(np.float64) @ project, own)
+            weights = _softmax_of_others(array[block].astype(np.float64) @ project, label)
             total += rates[block] @ weights
             flipped = np.flatnonzero(flips[block])
             chosen = block[flipped]
             noisy[chosen] = _draw_by_row(weights[flipped], where[chosen])
-        asked[own] = total / len(members)
-        asked[own, own] = 1 - rates[members].mean()
-    warn_outside(of_matrix(asked))
-    return made(given, noisy, K, asked.copy)
+        requested[label] = total / len(members)
+        requested[label, label] = 1 - rates[members].mean()
+    warn_if_violated(conditions_of_matrix(requested))
+    return noisy_labels(checked, noisy, K, requested.copy)
 
 
-def _take_features(features: Any, count: int) -> NDArray[Any]:
+def _check_features(features: Any, count: int) -> NDArray[Any]:
     array = as_array(features)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"features must be numbers, [N, ...]; they were {array.dtype}")
+        raise UsageTypeError(f"features must be numbers, [N, ...]; they were {array.dtype}")
     if array.ndim < 2 or len(array) != count:
-        raise ValueError(
+        raise UsageError(
             f"features must be [N, ...] for the N = {count} labels; their shape was "
             f"{list(array.shape)}" + ("" if array.ndim != 1 else ": give features[:, None]")
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError("features must be finite: some are NaN or infinite")
+        raise UsageError("features must be finite: some are NaN or infinite")
     return array.reshape(count, int(np.prod(array.shape[1:])))
 
 
-def _softmax_of_others(scores: Floats, own: int) -> Floats:
-    scores[:, own] = -np.inf
+def _softmax_of_others(scores: Floats, label: int) -> Floats:
+    scores[:, label] = -np.inf
     scores -= scores.max(1, keepdims=True)
     weights: Floats = np.exp(scores)
     weights /= weights.sum(1, keepdims=True)
@@ -99,7 +101,7 @@ def _softmax_of_others(scores: Floats, own: int) -> Floats:
 
 
 def _draw_by_row(weights: Floats, u: Floats) -> Integers:
-    """For each row the first class whose cumulated weight is above u times the row's total."""
+    """For each row the first class whose cumulated weight exceeds u times the row's total."""
     cumulated = weights.cumsum(1)
     total = cumulated[:, -1:]
     drawn = np.count_nonzero(cumulated <= u[:, None] * total, axis=1)

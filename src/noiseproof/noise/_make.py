@@ -1,25 +1,27 @@
-"""Noise by its name, as text flags give it."""
+"""Noise by name."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ._generators import asymmetric, pairflip, symmetric
-from ._instance import instance_dependent
-from ._intake import Labels, take_classes, take_labels, take_rate, take_variant
-from ._maps import CLASSES, mapping_matrix, mapping_of, next_class, symmetric_matrix
-from ._noisy import NoisyLabels, made
+from .._errors import UsageError
+from ..catalogue import CLEAN, NOISES
+from ._checks import Labels, check_classes, check_labels, check_rate, check_variant
+from ._maps import CLASSES, mapping_matrix, mapping_of, next_class_mapping, symmetric_matrix
+from ._noisy import NoisyLabels, noisy_labels
 from ._stream import Floats
 
-KINDS = ("none", "symmetric", "asymmetric", "pairflip", "instance")
-"""The names that :func:`make` knows; ``clean`` is another for ``none``."""
+NAMES = tuple(n for n, entry in NOISES.items() if entry.group in ("clean", "drawn"))
+"""The names that :func:`make` takes; ``clean`` is another name for ``none``."""
 
 
 def make(
-    kind: str,
+    name: str,
     labels: Labels,
     rate: float = 0.0,
     *,
@@ -30,104 +32,111 @@ def make(
     exact: bool = True,
     features: Any = None,
 ) -> NoisyLabels:
-    """Noise of a kind: one of ``none``, ``symmetric``, ``asymmetric``, ``pairflip``, ``instance``.
+    """Noisy labels of a named kind of noise.
 
     Args:
-        kind: the name; the rest is as in the function of that name.
+        name: ``none``, ``symmetric``, ``asymmetric``, ``pairflip`` or ``instance``; the other
+            arguments are those of the function of that name.
         labels: integers from 0, [N].
         rate: the share of labels to flip; 0 for ``none``.
-        num_classes: the data set's, if it is known, or the largest label and one, if not given.
+        num_classes: the number of classes. Default: that of the data set, or the largest label
+            and one.
         dataset: needed for ``asymmetric``.
-        variant: ``paper``, or ``authors`` where the authors have such noise.
-        seed: the same seed gives the same labels everywhere.
-        exact: exact counts, or each label by a coin of its own; ``instance`` knows only the latter.
+        variant: ``paper``, or ``authors`` for symmetric and asymmetric noise.
+        seed: the same seed gives the same labels on every machine.
+        exact: whether counts are exact, or each label is flipped independently, as ``instance``
+            always does.
         features: needed for ``instance``.
 
     >>> make("symmetric", [0, 1, 2, 3] * 5, 0.4)
     NoisyLabels(20 labels of 4 classes, 40.00% wrong)
     """
-    kind = _known(kind)
-    authors = take_variant(variant, exact)
+    name = _check_name(name)
+    check_variant(variant, exact)
     if num_classes is None and dataset in CLASSES:
         num_classes = CLASSES[dataset]
-    if kind == "none":
-        return _none(labels, rate, num_classes)
-    if kind == "symmetric":
-        return symmetric(
-            labels, rate, num_classes=num_classes, seed=seed, exact=exact, variant=variant
-        )
-    if kind == "asymmetric":
-        return asymmetric(
-            labels, rate, dataset=_needed(dataset), num_classes=num_classes,
-            seed=seed, exact=exact, variant=variant,
-        )  # fmt: skip
-    if authors:
-        raise ValueError(f"the authors have no {kind} noise: give variant='paper'")
-    if kind == "pairflip":
-        return pairflip(labels, rate, num_classes=num_classes, seed=seed, exact=exact)
-    if features is None:
-        raise ValueError("instance noise looks at the samples: give features=, [N, ...]")
-    return instance_dependent(features, labels, rate, num_classes=num_classes, seed=seed)
+    if name == CLEAN:
+        return _no_noise(labels, rate, num_classes)
+    if variant not in NOISES[name].variants:
+        raise UsageError(f"the authors have no {name} noise: give variant='paper'")
+    function = getattr(importlib.import_module(__package__), NOISES[name].function)
+    given = {
+        "labels": labels, "rate": rate, "num_classes": num_classes, "dataset": dataset,
+        "variant": variant, "seed": seed, "exact": exact, "features": features,
+    }  # fmt: skip
+    wanted = inspect.signature(function).parameters
+    if "dataset" in wanted:
+        _require_dataset(dataset)
+    if "features" in wanted and features is None:
+        raise UsageError(f"{name} noise looks at the samples: give features=, [N, ...]")
+    noisy: NoisyLabels = function(**{k: v for k, v in given.items() if k in wanted})
+    return noisy
 
 
 def matrix(
-    kind: str,
+    name: str,
     rate: float = 0.0,
     *,
     num_classes: int | None = None,
     dataset: str | None = None,
     variant: str = "paper",
 ) -> Floats:
-    """The transition matrix of a kind of noise, for a correction, a check, or a look.
+    """The transition matrix of a named kind of noise.
 
-    The arguments are those of :func:`make`; ``instance`` has no one matrix.
+    The arguments are those of :func:`make`; ``instance`` has no single matrix.
 
     >>> matrix("pairflip", 0.25, num_classes=3)
     array([[0.75, 0.25, 0.  ],
            [0.  , 0.75, 0.25],
            [0.25, 0.  , 0.75]])
     """
-    kind, rate = _known(kind), take_rate(rate)
-    take_variant(variant)
-    if kind == "instance":
-        raise ValueError("instance noise has no one matrix: make it, and look at its `asked`")
-    if kind == "asymmetric":
-        sent = mapping_of(_needed(dataset), variant)
+    name, rate = _check_name(name), check_rate(rate)
+    check_variant(variant)
+    if name == "instance":
+        raise UsageError(
+            "instance noise has no one matrix: make it, and look at its `requested_matrix`"
+        )
+    if name == "asymmetric":
+        class_map = mapping_of(_require_dataset(dataset), variant)
     known = CLASSES.get(dataset or "")
-    K = take_classes(take_labels([]), known if num_classes is None else num_classes)
-    if kind == "asymmetric":
+    K = check_classes(check_labels([]), known if num_classes is None else num_classes)
+    if name == "asymmetric":
         if known != K:
-            raise ValueError(f"num_classes = {K}, and {dataset} has {known}: leave it out")
-        return mapping_matrix(sent, rate, K)
-    if kind == "pairflip":
-        return mapping_matrix(next_class(K), rate, K)
-    if kind == "none" and rate:
-        raise ValueError(f"noise 'none' has rate 0; it was {rate:g}: give a kind of {_names()}")
+            raise UsageError(f"num_classes = {K}, and {dataset} has {known}: leave it out")
+        return mapping_matrix(class_map, rate, K)
+    if name == "pairflip":
+        return mapping_matrix(next_class_mapping(K), rate, K)
+    if name == "none" and rate:
+        raise UsageError(
+            f"noise 'none' has rate 0; it was {rate:g}: give a kind of {_listed_names()}"
+        )
     return symmetric_matrix(rate, K)
 
 
-def _none(labels: Labels, rate: float, num_classes: int | None) -> NoisyLabels:
-    if take_rate(rate):
-        raise ValueError(f"noise 'none' has rate 0; it was {rate:g}: give a kind of {_names()}")
-    given = take_labels(labels)
-    K = take_classes(given, num_classes)
-    return made(given, given.values, K, partial(np.eye, K))
+def _no_noise(labels: Labels, rate: float, num_classes: int | None) -> NoisyLabels:
+    if check_rate(rate):
+        raise UsageError(
+            f"noise 'none' has rate 0; it was {rate:g}: give a kind of {_listed_names()}"
+        )
+    checked = check_labels(labels)
+    K = check_classes(checked, num_classes)
+    return noisy_labels(checked, checked.values, K, partial(np.eye, K))
 
 
-def _known(kind: str) -> str:
-    kind = "none" if kind == "clean" else kind
-    if kind not in KINDS:
-        raise ValueError(f"no noise is called {kind!r}; there is {_names()}")
-    return kind
+def _check_name(name: str) -> str:
+    name = "none" if name == "clean" else name
+    if name not in NAMES:
+        raise UsageError(f"no noise is called {name!r}; there is {_listed_names()}")
+    return name
 
 
-def _names() -> str:
-    return ", ".join(KINDS)
+def _listed_names() -> str:
+    return ", ".join(NAMES)
 
 
-def _needed(dataset: str | None) -> str:
+def _require_dataset(dataset: str | None) -> str:
     if dataset is None:
-        raise ValueError(
+        raise UsageError(
             f"asymmetric noise depends on what the classes are: give dataset= "
             f"({', '.join(CLASSES)}), or call noise.asymmetric with mapping="
         )

@@ -1,4 +1,4 @@
-"""Labels that are partly wrong, with the right ones beside them."""
+"""Noisy labels together with the clean ones."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._intake import Given, Labels, take_classes, take_labels
+from .._errors import UsageError
+from ._checks import CheckedLabels, Labels, check_classes, check_labels
 from ._stream import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyLabels:
-    """What every generator returns.
+    """The result of every generator.
 
-    Arrays are of the kind that the labels came in (NumPy or torch, type and device); matrices are
-    NumPy's, in float64. Row i of a matrix is where true class i goes.
+    Labels and masks have the type of the labels that were given (NumPy or torch, dtype and device);
+    matrices are NumPy arrays in float64, and T[i, j] is the probability that true class i is
+    labelled j.
     """
 
     labels: Labels
     """The labels to train on."""
     clean: Labels
-    """A copy of those that were given."""
+    """A copy of the labels that were given."""
     flipped: Any
-    """Where the two differ, a mask."""
+    """A mask of where the two differ."""
     num_classes: int
-    _ask: Callable[[], Floats] | None = field(default=None)
+    _make_requested: Callable[[], Floats] | None = field(default=None)
 
     def __repr__(self) -> str:
         return (
@@ -41,18 +43,18 @@ class NoisyLabels:
 
     @cached_property
     def rate(self) -> float:
-        """The share of labels that are wrong; 0 where there are none."""
+        """The share of labels that are wrong; 0 if there are no labels."""
         return int(self.flipped.sum()) / max(len(self), 1)
 
     @cached_property
     def matrix(self) -> Floats:
-        """The transition matrix achieved; see :func:`transition_matrix`."""
+        """The transition matrix of these labels; see :func:`transition_matrix`."""
         return transition_matrix(self.clean, self.labels, self.num_classes)
 
     @cached_property
-    def asked(self) -> Floats | None:
-        """The transition matrix asked for; None for labels that came as they are."""
-        return None if self._ask is None else self._ask()
+    def requested_matrix(self) -> Floats | None:
+        """The transition matrix that the generator aimed at; None for :func:`from_labels`."""
+        return None if self._make_requested is None else self._make_requested()
 
     @cached_property
     def class_rates(self) -> Floats:
@@ -60,41 +62,49 @@ class NoisyLabels:
         return class_rates(self.clean, self.labels, self.num_classes)
 
 
-def made(
-    given: Given, noisy: Integers, num_classes: int, ask: Callable[[], Floats] | None
+def noisy_labels(
+    clean: CheckedLabels,
+    noisy: Integers,
+    num_classes: int,
+    make_requested: Callable[[], Floats] | None,
 ) -> NoisyLabels:
-    mask: NDArray[np.bool_] = noisy != given.values
-    back = given.back
-    return NoisyLabels(back(noisy), back(given.values), given.back_mask(mask), num_classes, ask)
+    """The result of a generator, in the type of the labels that were given."""
+    mask: NDArray[np.bool_] = noisy != clean.values
+    return NoisyLabels(
+        clean.like_input(noisy),
+        clean.like_input(clean.values),
+        clean.mask_like_input(mask),
+        num_classes,
+        make_requested,
+    )
 
 
 def from_labels(clean: Labels, noisy: Labels, num_classes: int | None = None) -> NoisyLabels:
-    """Noise that is there already, such as people's mistakes, from the labels with and without it.
+    """Existing noise, such as human labels, from noisy and clean labels.
 
     Args:
         clean: the true labels, [N].
-        noisy: the labels to train on, [N]; they come back in the kind of the clean ones.
-        num_classes: the largest label of both and one, if not given.
+        noisy: the labels to train on, [N]; the result has the type of the clean ones.
+        num_classes: the number of classes. Default: the largest label of both and one.
 
     >>> from_labels([0, 1, 2, 2], [0, 1, 1, 2])
     NoisyLabels(4 labels of 3 classes, 25.00% wrong)
     """
-    given, wrong, count = _both(clean, noisy, num_classes)
-    return made(given, wrong, count, None)
+    true, given, count = _check_pair(clean, noisy, num_classes)
+    return noisy_labels(true, given, count, None)
 
 
 def transition_matrix(clean: Labels, noisy: Labels, num_classes: int | None = None) -> Floats:
-    """The share of each true class (row) that is given as each class (column).
+    """The share of each true class (row) that is labelled as each class (column).
 
-    A class without samples counts as never wrong, so that every row sums to 1 and the matrix serves
-    wherever one is asked for.
+    A class without samples counts as never wrong, so that every row sums to 1.
 
     >>> transition_matrix([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1])
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    given, wrong, count = _both(clean, noisy, num_classes)
-    counts = np.bincount(given.values * count + wrong, minlength=count**2).reshape(count, count)
+    true, given, count = _check_pair(clean, noisy, num_classes)
+    counts = np.bincount(true.values * count + given, minlength=count**2).reshape(count, count)
     empty = np.flatnonzero(counts.sum(1) == 0)
     counts[empty, empty] = 1
     shares: Floats = counts / counts.sum(1, keepdims=True)
@@ -107,21 +117,24 @@ def class_rates(clean: Labels, noisy: Labels, num_classes: int | None = None) ->
     >>> class_rates([0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1])
     array([0.25, 0.  ])
     """
-    given, wrong, count = _both(clean, noisy, num_classes)
-    flips = np.bincount(given.values[given.values != wrong], minlength=count)
-    rates: Floats = flips / np.maximum(np.bincount(given.values, minlength=count), 1)
+    true, given, count = _check_pair(clean, noisy, num_classes)
+    flips = np.bincount(true.values[true.values != given], minlength=count)
+    rates: Floats = flips / np.maximum(np.bincount(true.values, minlength=count), 1)
     return rates
 
 
-def _both(clean: Labels, noisy: Labels, num_classes: int | None) -> tuple[Given, Integers, int]:
-    given, wrong = take_labels(clean, "clean"), take_labels(noisy, "noisy")
-    if len(given.values) != len(wrong.values):
-        raise ValueError(
-            f"clean and noisy must be the same samples; they were {len(given.values)} and "
-            f"{len(wrong.values)} labels"
+def _check_pair(
+    clean: Labels, noisy: Labels, num_classes: int | None
+) -> tuple[CheckedLabels, Integers, int]:
+    """The clean labels, the noisy ones and the number of classes, checked."""
+    true, given = check_labels(clean, "clean"), check_labels(noisy, "noisy")
+    if len(true.values) != len(given.values):
+        raise UsageError(
+            f"clean and noisy must be the same samples; they were {len(true.values)} and "
+            f"{len(given.values)} labels"
         )
     if num_classes is None:
-        largest = max((int(v.max()) for v in (given.values, wrong.values) if v.size), default=0)
+        largest = max((int(v.max()) for v in (true.values, given.values) if v.size), default=0)
         num_classes = largest + 1 if largest else None
-    take_classes(wrong, num_classes)
-    return given, wrong.values, take_classes(given, num_classes)
+    check_classes(given, num_classes)
+    return true, given.values, check_classes(true, num_classes)

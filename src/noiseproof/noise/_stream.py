@@ -1,11 +1,11 @@
-"""Random numbers that never change: Philox words, and a way of our own from words to draws.
+"""Random numbers that are the same on every machine and with every version of NumPy.
 
-The labels of a seed are the same on every machine and under every NumPy. NumPy keeps the words of a
-bit generator fixed but may change what its distributions make of them, so nothing here uses those:
-a word is Philox4x64-10 of (seed, purpose, part, position), and the rest is integer arithmetic.
+NumPy guarantees the 64-bit words of a bit generator, but not what its distributions make of them,
+so none of its distributions is used: a word is Philox4x64-10 of (seed, purpose, part, position),
+and the rest is integer arithmetic.
 
-Draws belong to a purpose, and within it to a sample: which samples are flipped does not depend on
-where they go, and neither on the other samples.
+Each purpose has its own stream, and in it each sample its own word: which samples are flipped
+depends neither on their new classes nor on the other samples.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ def uniform(drawn: Words) -> Floats:
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def below(drawn: Words, bound: int) -> Integers:
-    """Words as integers from 0 to ``bound - 1``; none is likelier by more than bound / 2^32."""
+def integers_below(drawn: Words, bound: int) -> Integers:
+    """Words as integers from 0 to ``bound - 1``, uniform up to a bias of bound / 2^32."""
     return ((drawn >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
 
 
 def normal(drawn: Words) -> Floats:
-    """Words as standard normal numbers, by the inverse of the distribution function."""
-    return normal_quantile(_inside(drawn))
+    """Words as standard normal numbers, by the quantile function."""
+    return normal_quantile(_open_uniform(drawn))
 
 
-def _inside(drawn: Words) -> Floats:
-    """Words as numbers in (0, 1), neither end included."""
+def _open_uniform(drawn: Words) -> Floats:
+    """Words as numbers in the open interval (0, 1)."""
     return ((drawn >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 def normal_quantile(p: Floats) -> Floats:
-    """The number below which a standard normal one falls with probability p, to seven digits.
+    """The quantile function of the standard normal distribution, to seven digits.
 
     Wichura, Algorithm AS 241: The Percentage Points of the Normal Distribution, 1988 (PPND7). Its
-    middle part, 85 % of all draws, is four operations that every machine rounds alike.
+    central part, 85 % of all draws, uses only operations that every machine rounds alike.
     """
     q = p - 0.5
     r = 0.180625 - q * q
@@ -80,8 +80,8 @@ def normal_quantile(p: Floats) -> Floats:
     return z
 
 
-def _ratio(r: Floats, above: tuple[float, ...], under: tuple[float, ...]) -> Floats:
-    return _polynomial(r, above) / _polynomial(r, under)
+def _ratio(r: Floats, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> Floats:
+    return _polynomial(r, numerator) / _polynomial(r, denominator)
 
 
 def _polynomial(r: Floats, coefficients: tuple[float, ...]) -> Floats:
@@ -92,11 +92,11 @@ def _polynomial(r: Floats, coefficients: tuple[float, ...]) -> Floats:
 
 
 def truncated_normal(drawn: Words, mean: float, deviation: float) -> Floats:
-    """Words as normal numbers on condition that they lie in [0, 1]."""
-    low, high = (_normal_below((edge - mean) / deviation) for edge in (0.0, 1.0))
-    p = low + (high - low) * _inside(drawn)
+    """Words as normal numbers truncated to [0, 1]."""
+    low, high = (_normal_cdf((edge - mean) / deviation) for edge in (0.0, 1.0))
+    p = low + (high - low) * _open_uniform(drawn)
     return np.clip(mean + deviation * normal_quantile(p), 0.0, 1.0)
 
 
-def _normal_below(z: float) -> float:
+def _normal_cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))

@@ -1,11 +1,22 @@
-"""Tables and plots from results alone; nothing here trains, and nothing imports torch."""
+"""Reports of results: tables, figures and conclusions, written as a page, as text or as pictures.
+
+Nothing here trains, and nothing imports torch.
+
+    from noiseproof.report import make_report, write
+    from noiseproof.results import read
+
+    report = make_report(read("runs"))
+    print(report.conclusions[0])
+    write(report, "report.html")
+"""
 
 from ._compare import Comparison, comparisons
 from ._compile import picture
-from ._conclude import conclusions
-from ._page import figures, html
-from ._study import Study, study
-from ._tables import Table, tables
+from ._figures import Figure
+from ._page import html
+from ._report import Report, Section, make_report
+from ._study import Condition, Entry, Study, condition_name, make_study
+from ._tables import Table
 from ._text import to_csv, to_latex, to_markdown
 from ._write import FORMATS, SUFFIXES, Format, write
 
@@ -13,16 +24,20 @@ __all__ = [
     "FORMATS",
     "SUFFIXES",
     "Comparison",
+    "Condition",
+    "Entry",
+    "Figure",
     "Format",
+    "Report",
+    "Section",
     "Study",
     "Table",
     "comparisons",
-    "conclusions",
-    "figures",
+    "condition_name",
     "html",
+    "make_report",
+    "make_study",
     "picture",
-    "study",
-    "tables",
     "to_csv",
     "to_latex",
     "to_markdown",

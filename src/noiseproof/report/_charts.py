@@ -1,89 +1,87 @@
-"""The charts as Vega-Lite: three kinds, drawn in a light and a dark theme."""
+"""The charts of a report as Vega-Lite: lines, dots and heat maps, in a light and a dark theme."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ._names import Style
+from .. import _vega
+from .._vega import THEMES, Spec
+from ._figures import ChartType
+from ._styles import Style
 
-Spec = dict[str, Any]
-FONT = "Inter, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
-THEMES = {
-    "light": {"ink": "#1c2128", "muted": "#5b6470", "line": "#e3e6ea", "page": "#ffffff"},
-    "dark": {"ink": "#e8ebef", "muted": "#a3adba", "line": "#2f3640", "page": "#15181d"},
-}
 HEIGHT = 210
-
-
-def config(theme: str) -> Spec:
-    """What all charts of a theme share."""
-    c = THEMES[theme]
-    axis = {
-        "domain": False, "ticks": False, "gridColor": c["line"], "labelColor": c["muted"],
-        "titleColor": c["muted"], "labelFontSize": 11, "titleFontSize": 11,
-        "titleFontWeight": "normal", "labelPadding": 6, "titlePadding": 8,
-    }  # fmt: skip
-    return {
-        "background": "transparent",
-        "font": FONT,
-        "aria": False,  # the page says what a chart shows, in words
-        "view": {"stroke": None},
-        "axis": axis,
-        "axisX": {"grid": False, "domain": True, "domainColor": c["line"]},
-        "title": {"color": c["ink"], "fontSize": 13, "fontWeight": 600, "anchor": "start"},
-        "legend": {"labelColor": c["ink"], "titleColor": c["muted"], "labelFontSize": 11},
-        "rule": {"color": c["muted"]},
-        "text": {"color": c["ink"]},
-    }
-
-
+RATES_HEIGHT = 300
+X_TITLES = {"epochs": "epoch", "rates": "noise rate"}  # of the line charts
+# The page sets both to hide lines, and to fade all but one. Pictures keep these values.
+PARAMS = [{"name": "hidden", "value": []}, {"name": "focus", "value": ""}]
+_NOT_HIDDEN = {"filter": "indexof(hidden, datum.label) < 0"}
+_IN_FOCUS = "focus === '' || focus === datum.label"
+_FOCUS_OPACITY = {"condition": {"test": _IN_FOCUS, "value": 1}, "value": 0.15}
 _LEGEND = {"title": None, "symbolType": "stroke", "symbolSize": 500, "symbolOpacity": 1}
 
 
-def _colour(looks: Mapping[str, Style], theme: str, legend: bool) -> Spec:
-    scale = {"domain": list(looks), "range": [getattr(s, theme) for s in looks.values()]}
-    return {"field": "l", "type": "nominal", "scale": scale, "legend": _LEGEND if legend else None}
+def config(theme: str) -> Spec:
+    """The theme of a report's charts."""
+    return {**_vega.config(theme), "aria": False}  # the page has an alternative text for each
 
 
-def _dash(looks: Mapping[str, Style], legend: bool) -> Spec:
-    scale = {"domain": list(looks), "range": [list(s.dash) or [1, 0] for s in looks.values()]}
-    return {"field": "l", "type": "nominal", "scale": scale, "legend": _LEGEND if legend else None}
+def panel_spec(
+    chart: ChartType, styles: Mapping[str, Style], theme: str, *, standalone: bool = False
+) -> Spec:
+    """The Vega-Lite of a panel, without its data.
+
+    Args:
+        chart: what it shows.
+        styles: the style of each label.
+        theme: ``"light"`` or ``"dark"``.
+        standalone: whether it needs a legend and a y title, because no page explains it.
+    """
+    if chart == "label-dots":
+        return dot_plot(styles, theme, x="% of the labels", full_scale=True)
+    if chart == "accuracy-dots":
+        return dot_plot(styles, theme, x="test accuracy, %", full_scale=False)
+    if chart == "heatmap":
+        return {**heatmap(theme, "beta", "alpha"), "height": HEIGHT}
+    rates = chart == "rates"
+    y = "%" if standalone else None
+    spec = line_plot(styles, theme, x=X_TITLES[chart], y=y, points=rates, legend=standalone)
+    return {**spec, "height": RATES_HEIGHT if rates and not standalone else HEIGHT}
 
 
-_FOCUS = {"condition": {"test": "focus === '' || focus === datum.l", "value": 1}, "value": 0.15}
-_PARAMS = [{"name": "hidden", "value": []}, {"name": "focus", "value": ""}]
-_SEEN = {"filter": "indexof(hidden, datum.l) < 0"}
-
-
-def lines(
-    looks: Mapping[str, Style], theme: str, *, x: str, y: str | None, dots: bool = False,
+def line_plot(
+    styles: Mapping[str, Style],
+    theme: str,
+    *,
+    x: str,
+    y: str | None,
+    points: bool = False,
     legend: bool = False,
-) -> Spec:  # fmt: skip
-    """Lines with a band of the deviation. The page itself draws what is read off them."""
-    across = {"field": "x", "type": "quantitative", "title": x,
-              "scale": {"nice": False, "padding": 8 if dots else 0},
-              "axis": {"tickCount": 5}}  # fmt: skip
-    up = {"type": "quantitative", "title": y, "scale": {"zero": False}, "axis": {"tickCount": 5}}
-    colour = _colour(looks, theme, legend)
+) -> Spec:
+    """Lines with a band of the deviation. The page draws the cursor that reads them off."""
+    x_encoding = {"field": "x", "type": "quantitative", "title": x,
+                  "scale": {"nice": False, "padding": 8 if points else 0},
+                  "axis": {"tickCount": 5}}  # fmt: skip
+    y_encoding = {
+        "type": "quantitative", "title": y, "scale": {"zero": False}, "axis": {"tickCount": 5},
+    }  # fmt: skip
+    colour = _colour(styles, theme, legend)
     mark: Spec = {"type": "line", "clip": True, "strokeWidth": 2, "strokeJoin": "round"}
-    if dots:
+    if points:
         mark["point"] = {"size": 28, "filled": True}
+    band_opacity = {"condition": {"test": _IN_FOCUS, "value": 0.13}, "value": 0.02}
     return {
-        "params": _PARAMS,
-        "transform": [_SEEN],
+        "params": PARAMS,
+        "transform": [_NOT_HIDDEN],
         "layer": [
             {
                 "transform": [
-                    {"calculate": "max(0, datum.y - (datum.d || 0))", "as": "low"},
-                    {"calculate": "min(100, datum.y + (datum.d || 0))", "as": "high"},
+                    {"calculate": "max(0, datum.y - (datum.deviation || 0))", "as": "low"},
+                    {"calculate": "min(100, datum.y + (datum.deviation || 0))", "as": "high"},
                 ],
                 "mark": {"type": "area", "clip": True},
                 "encoding": {
-                    "x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"},
-                    "color": colour,
-                    "opacity": {"condition": {"test": "focus === '' || focus === datum.l",
-                                              "value": 0.13}, "value": 0.02},
+                    "x": x_encoding, "y": {**y_encoding, "field": "low"}, "y2": {"field": "high"},
+                    "color": colour, "opacity": band_opacity,
                 },
             },
             {
@@ -99,79 +97,97 @@ def lines(
                 ],
                 "mark": mark,
                 "encoding": {
-                    "x": across, "y": {**up, "field": "y"}, "color": colour,
-                    "strokeDash": _dash(looks, legend), "opacity": _FOCUS,
+                    "x": x_encoding, "y": {**y_encoding, "field": "y"}, "color": colour,
+                    "strokeDash": _dash(styles, legend), "opacity": _FOCUS_OPACITY,
                 },
             },
         ],
     }  # fmt: skip
 
 
-def pairs(looks: Mapping[str, Style], theme: str, *, x: str, whole: bool) -> Spec:
-    """Two numbers of each loss on one line, ``right`` filled and ``wrong`` hollow, in the order
-    of the rows; on the ``whole`` scale of percent, or what of it there is.
+def dot_plot(styles: Mapping[str, Style], theme: str, *, x: str, full_scale: bool) -> Spec:
+    """A row for each label with a filled and a hollow dot, in the order of the data.
+
+    The x axis is from 0 to 100 with ``full_scale``, and fitted to the data without.
     """
     axis = {"grid": True, "labelColor": THEMES[theme]["ink"], "labelLimit": 170}
-    down = {"field": "l", "type": "nominal", "title": None, "sort": None, "axis": axis}
-    scale: Spec = {"domain": [0, 100]} if whole else {"zero": False, "padding": 10}
-    across = {"type": "quantitative", "scale": scale, "title": x, "axis": {"tickCount": 5}}
-    colour = _colour(looks, theme, False)
+    y_encoding = {"field": "label", "type": "nominal", "title": None, "sort": None, "axis": axis}
+    scale: Spec = {"domain": [0, 100]} if full_scale else {"zero": False, "padding": 10}
+    x_encoding = {"type": "quantitative", "scale": scale, "title": x, "axis": {"tickCount": 5}}
+    filled, hollow = ({**x_encoding, "field": field} for field in ("filled", "hollow"))
+    colour = _colour(styles, theme, legend=False)
     dot: Spec = {"type": "point", "size": 80, "opacity": 1, "strokeWidth": 2}
+    common = {
+        "y": y_encoding, "color": colour, "tooltip": {"field": "caption"},
+        "opacity": _FOCUS_OPACITY,
+    }  # fmt: skip
     return {
-        "params": _PARAMS,
-        "transform": [_SEEN],
+        "params": PARAMS,
+        "transform": [_NOT_HIDDEN],
         "height": {"step": 19},
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.45},
-                "encoding": {"y": down, "x": {**across, "field": "wrong"}, "x2": {"field": "right"},
+                "encoding": {"y": y_encoding, "x": hollow, "x2": {"field": "filled"},
                              "color": colour},
             },
             {
                 "mark": {**dot, "filled": False, "fill": THEMES[theme]["page"]},
-                "encoding": {"y": down, "x": {**across, "field": "wrong"}, "color": colour,
-                             "tooltip": {"field": "said"}, "opacity": _FOCUS},
+                "encoding": {"x": hollow, **common},
             },
             {
                 "mark": {**dot, "filled": True},
-                "encoding": {"y": down, "x": {**across, "field": "right"}, "color": colour,
-                             "tooltip": {"field": "said"}, "opacity": _FOCUS},
+                "encoding": {"x": filled, **common},
             },
         ],
     }  # fmt: skip
 
 
-def grid(theme: str, x: str, y: str) -> Spec:
-    """A number for every pair of two parameters, as a heat map."""
-    across = {"field": "x", "type": "ordinal", "title": x, "axis": {"labelAngle": 0}}
-    down = {"field": "y", "type": "ordinal", "title": y, "sort": "descending"}
-    ramp = ["#eef3f8", "#0a4fa3"] if theme == "light" else ["#1f2630", "#7db2ff"]
-    ink = ["#1c2128", "#ffffff"] if theme == "light" else ["#e8ebef", "#10141a"]
+def heatmap(theme: str, x: str, y: str) -> Spec:
+    """A number for every pair of two parameters."""
+    x_encoding = {"field": "x", "type": "ordinal", "title": x, "axis": {"labelAngle": 0}}
+    y_encoding = {"field": "y", "type": "ordinal", "title": y, "sort": "descending"}
+    colours = ["#eef3f8", "#0a4fa3"] if theme == "light" else ["#1f2630", "#7db2ff"]
+    on_low, on_high = ("#1c2128", "#ffffff") if theme == "light" else ("#e8ebef", "#10141a")
     return {
-        "params": _PARAMS,
+        "params": PARAMS,
         "transform": [
-            {"joinaggregate": [{"op": "min", "field": "v", "as": "least"},
-                               {"op": "max", "field": "v", "as": "most"}]},
+            {"joinaggregate": [{"op": "min", "field": "value", "as": "least"},
+                               {"op": "max", "field": "value", "as": "most"}]},
         ],
-        "encoding": {"x": across, "y": down},
+        "encoding": {"x": x_encoding, "y": y_encoding},
         "layer": [
             {
                 "mark": {"type": "rect", "cornerRadius": 3, "stroke": THEMES[theme]["page"],
                          "strokeWidth": 3},
                 "encoding": {
-                    "color": {"field": "v", "type": "quantitative", "legend": None,
-                              "scale": {"range": ramp, "zero": False}},
-                    "tooltip": {"field": "said"},
+                    "color": {"field": "value", "type": "quantitative", "legend": None,
+                              "scale": {"range": colours, "zero": False}},
+                    "tooltip": {"field": "caption"},
                 },
             },
             {
                 "mark": {"type": "text", "fontSize": 12},
                 "encoding": {
-                    "text": {"field": "v", "format": ".1f"},
-                    "color": {"condition": {"test": "datum.v > (datum.least + datum.most) / 2",
-                                            "value": ink[1]}, "value": ink[0]},
-                    "tooltip": {"field": "said"},
+                    "text": {"field": "value", "format": ".1f"},
+                    "color": {"condition": {"test": "datum.value > (datum.least + datum.most) / 2",
+                                            "value": on_high}, "value": on_low},
+                    "tooltip": {"field": "caption"},
                 },
             },
         ],
     }  # fmt: skip
+
+
+def _colour(styles: Mapping[str, Style], theme: str, legend: bool) -> Spec:
+    return _by_label(styles, [getattr(style, theme) for style in styles.values()], legend)
+
+
+def _dash(styles: Mapping[str, Style], legend: bool) -> Spec:
+    return _by_label(styles, [list(style.dash) or [1, 0] for style in styles.values()], legend)
+
+
+def _by_label(styles: Mapping[str, Style], values: list[object], legend: bool) -> Spec:
+    scale = {"domain": list(styles), "range": values}
+    shown = _LEGEND if legend else None
+    return {"field": "label", "type": "nominal", "scale": scale, "legend": shown}

@@ -1,4 +1,4 @@
-"""Every cell beside what was published of it, and whether the two agree."""
+"""Every cell beside the published number, and whether the two agree."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from ..results import Published, published, rank_of
-from ._names import CLEAN
-from ._study import Entry, Study, Where
+from ..catalogue import CLEAN, rank_of
+from ..results import Published, published
+from ._study import Condition, Entry, Study
 
-POINTS, DEVIATIONS = 1.0, 2.0  # what counts as agreement: so many points, or so many deviations
+# Two numbers agree within so many points of accuracy, or within so many standard deviations.
+MAX_POINTS, MAX_Z_SCORE = 1.0, 2.0
 Verdict = Literal["agrees", "above", "below", "not run", "not published"]
+_NOISE_ORDER = {CLEAN: 0, "symmetric": 1, "asymmetric": 2}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One cell: ours, the paper's, and what later papers measured when they ran it again."""
+    """A method under a condition: our number, the paper's, and those of later papers."""
 
-    where: Where
+    condition: Condition
     method: str
     ours: Entry | None
     paper: Published | None
     later: tuple[Published, ...] = ()
+    """what later papers report of the same method and condition"""
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's, in points."""
+        """Ours minus the paper's, in points."""
         if self.ours is None or self.paper is None:
             return None
         return round(round(self.ours.cell.mean, 2) - self.paper.mean, 2)
 
     @property
-    def deviations(self) -> float | None:
-        """The difference in deviations of a difference between one run of theirs and one of ours.
+    def z_score(self) -> float | None:
+        """The difference divided by its standard deviation, for one run of theirs and one of ours.
 
-        A single run of ours is taken to scatter as theirs did.
+        A single run of ours is assumed to have the deviation of theirs.
         """
         if self.difference is None or self.ours is None or self.paper is None:
             return None
         theirs, own = self.paper.std, self.ours.cell.deviation
         if theirs is None:
             return None
-        both = math.hypot(theirs, theirs if math.isnan(own) else own)
-        return self.difference / both if both else None
+        deviation = math.hypot(theirs, theirs if math.isnan(own) else own)
+        return self.difference / deviation if deviation else None
 
     @property
     def verdict(self) -> Verdict:
@@ -51,46 +54,45 @@ class Comparison:
             return "not run"
         if self.difference is None:
             return "not published"
-        near = abs(self.difference) <= POINTS
-        if near or (self.deviations is not None and abs(self.deviations) <= DEVIATIONS):
+        within_points = abs(self.difference) <= MAX_POINTS
+        if within_points or (self.z_score is not None and abs(self.z_score) <= MAX_Z_SCORE):
             return "agrees"
         return "above" if self.difference > 0 else "below"
 
 
 def comparisons(study: Study) -> list[Comparison]:
-    """Every cell of these results, and every one that the paper has of their data sets and noise.
+    """Compare every cell of these results, and list what the paper has of their noise and we not.
 
-    A loss that was run in several ways (protocols, or any other setting) has a line for each.
+    A loss that was run with several protocols or settings has a comparison for each.
     """
-    kinds = {e.where[:2] for e in study.entries}
-    figures: dict[tuple[Where, str], list[Published]] = {}
+    noises = {(e.cell.dataset, e.cell.noise) for e in study.entries}
+    numbers: dict[tuple[Condition, str], list[Published]] = {}
     for p in published():
-        if (p.dataset, p.noise) in kinds:
-            figures.setdefault(((p.dataset, p.noise, p.rate), p.method), []).append(p)
-    ours: dict[tuple[Where, str], list[Entry]] = {}
+        if (p.dataset, p.noise) in noises:
+            key = Condition(p.dataset, p.noise, p.rate), p.method
+            numbers.setdefault(key, []).append(p)
+    ours: dict[tuple[Condition, str], list[Entry]] = {}
     for entry in study.entries:
         if entry.cell.records:
-            ours.setdefault((entry.where, entry.cell.method), []).append(entry)
+            ours.setdefault((entry.condition, entry.cell.method), []).append(entry)
     found = []
-    for key in dict.fromkeys([*ours, *figures]):
-        where, method = key
-        known = figures.get(key, [])
-        paper = next((p for p in known if p.table.startswith("table-")), None)
-        later = tuple(p for p in known if not p.table.startswith("table-"))
+    for key in dict.fromkeys([*ours, *numbers]):
+        condition, method = key
+        candidates = numbers.get(key, [])
+        paper = next((p for p in candidates if p.table.startswith("table-")), None)
+        later = tuple(p for p in candidates if not p.table.startswith("table-"))
         if key in ours:
-            found += [Comparison(where, method, e, paper, later) for e in ours[key]]
+            found += [Comparison(condition, method, e, paper, later) for e in ours[key]]
         elif paper is not None:
-            found.append(Comparison(where, method, None, paper, later))
-    order = list(dict.fromkeys(e.cell.dataset for e in study.entries))
+            found.append(Comparison(condition, method, None, paper, later))
+    datasets = list(dict.fromkeys(e.cell.dataset for e in study.entries))
     return sorted(found, key=lambda c: (
-        order.index(c.where[0]), _NOISES.get(c.where[1], len(_NOISES)), c.where[1],
-        rank_of(c.method), _way(c), c.where[2],
+        datasets.index(c.condition.dataset),
+        _NOISE_ORDER.get(c.condition.noise, len(_NOISE_ORDER)), c.condition.noise,
+        rank_of(c.method), _protocol_order(c.ours), c.condition.rate,
     ))  # fmt: skip
 
 
-_NOISES = {CLEAN: 0, "symmetric": 1, "asymmetric": 2}
-
-
-def _way(c: Comparison) -> tuple[bool, str]:
-    """The paper's protocol first, then other ways to run the same loss."""
-    return (False, "") if c.ours is None else (c.ours.cell.protocol != "paper", c.ours.variation)
+def _protocol_order(entry: Entry | None) -> tuple[bool, str]:
+    """Sorts the paper's protocol before others."""
+    return (False, "") if entry is None else (entry.cell.protocol != "paper", entry.overrides)

@@ -1,4 +1,4 @@
-"""Curves over the epochs: the mean of a cell's seeds, at no more epochs than a plot can show."""
+"""Curves over the epochs: the mean over the seeds of a cell, at no more than 60 epochs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from ..results import Cell, Record
 
-POINTS = 60  # of one line
+MAX_POINTS = 60
+Measure = Callable[[Record], list[float]]
+"""one number for each epoch of a run, as a fraction"""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a plot: its label, and where it goes. Percent, rounded to what can be seen."""
+    """A line of a plot, in percent."""
 
     label: str
     x: tuple[float, ...]
@@ -26,25 +28,33 @@ class Curve:
         return self.y[-1] if self.y else None
 
     @property
-    def drop(self) -> float:
-        """How far the last point is below the highest."""
+    def drop_from_best(self) -> float:
+        """By how much the last point is below the highest."""
         known = [y for y in self.y if y is not None]
         return max(known) - known[-1] if known else 0.0
 
 
-def sampled(length: int, points: int = POINTS) -> list[int]:
-    """Indices spread evenly over a length, the first and the last among them.
+def sample_indices(length: int, num: int = MAX_POINTS) -> list[int]:
+    """At most ``num`` indices, evenly spaced, with the first and the last among them.
 
-    >>> sampled(5), sampled(10, 4)
+    >>> sample_indices(5), sample_indices(10, 4)
     ([0, 1, 2, 3, 4], [0, 3, 6, 9])
     """
-    if length <= points:
+    if length <= num:
         return list(range(length))
-    return [round(i * (length - 1) / (points - 1)) for i in range(points)]
+    return [round(i * (length - 1) / (num - 1)) for i in range(num)]
 
 
-def fitted(record: Record) -> list[float]:
-    """Of the samples whose label is right, how many the training pass predicts as labelled."""
+def column(name: str) -> Measure:
+    """A column of the history, as a measure."""
+    return lambda record: record.column(name)
+
+
+def clean_train_accuracy(record: Record) -> list[float]:
+    """The accuracy on those training samples whose label is right.
+
+    The history has the accuracy on all samples and on those with a wrong label; this is the rest.
+    """
     rate = record.about.get("noise_rate") or 0.0
     wrong = [0.0 if math.isnan(m) else m for m in record.column("memorised")]
     right = max(1.0 - rate, 1e-9)
@@ -52,34 +62,31 @@ def fitted(record: Record) -> list[float]:
             for a, m in zip(record.column("train_accuracy"), wrong, strict=True)]  # fmt: skip
 
 
-def column(name: str) -> Callable[[Record], list[float]]:
-    return lambda record: record.column(name)
-
-
-def curve(cell: Cell, label: str, measure: Callable[[Record], list[float]]) -> Curve | None:
-    """One measure of a cell by epoch, or None where no epoch has it."""
+def mean_curve(cell: Cell, label: str, measure: Measure) -> Curve | None:
+    """The mean of a measure over the seeds by epoch, or None where no epoch has it."""
     columns = [measure(record) for record in cell.records]
     length = min(map(len, columns), default=0)
-    at = sampled(length)
+    indices = sample_indices(length)
     epochs = cell.records[0].column("epoch") if length else []
-    values = [[100 * c[i] for c in columns if math.isfinite(c[i])] for i in at]
+    values = [[100 * c[i] for c in columns if math.isfinite(c[i])] for i in indices]
     if not any(values):
         return None
     return Curve(
         label,
-        tuple(_short(epochs[i]) for i in at),
-        tuple(_short(statistics.fmean(v)) if v else None for v in values),
-        tuple(_short(statistics.stdev(v)) if len(v) > 1 else None for v in values),
+        tuple(_round(epochs[i]) for i in indices),
+        tuple(_round(statistics.fmean(v)) if v else None for v in values),
+        tuple(_round(statistics.stdev(v)) if len(v) > 1 else None for v in values),
     )
 
 
-def final(cell: Cell, measure: Callable[[Record], list[float]]) -> float | None:
-    """The mean of a measure after the last epoch, in percent."""
+def final_mean(cell: Cell, measure: Measure) -> float | None:
+    """The mean of a measure over the seeds after the last epoch, in percent."""
     columns = [measure(record) for record in cell.records]
     last = [100 * c[-1] for c in columns if c and math.isfinite(c[-1])]
-    return _short(statistics.fmean(last)) if last else None
+    return _round(statistics.fmean(last)) if last else None
 
 
-def _short(value: float) -> float:
-    short = round(value, 2)
-    return int(short) if short == int(short) else short
+def _round(value: float) -> float:
+    """Two decimals; whole numbers as int, which is shorter in JSON."""
+    rounded = round(value, 2)
+    return int(rounded) if rounded == int(rounded) else rounded

@@ -1,191 +1,168 @@
-"""The page: one HTML file that holds everything it shows."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import __version__
-from . import _figures
-from ._compile import ACROSS, for_page, library
-from ._conclude import conclusions
-from ._figures import Figure, Panel
-from ._names import Style, dataset_name
-from ._origins import origins
+from .. import __version__, _vega
+from .._errors import require
+from ..catalogue import dataset_title
+from ._charts import X_TITLES
+from ._compile import page_specs
+from ._figures import LINE_CHARTS, Figure, Panel
+from ._provenance import make_provenance
+from ._report import Report
 from ._study import Study
-from ._tables import tables
-
-STORY = (
-    ("robust", "Robust", _figures.robust, "noiseproof bench figure-2"),
-    ("underfitting", "Underfitting", _figures.underfitting, "noiseproof bench figure-1"),
-    ("scaling", "Scaling", _figures.scaling, "noiseproof bench figure-3"),
-    ("active-passive", "Active + passive", _figures.active_passive, "noiseproof bench figure-4"),
-    ("parameters", "Parameters", _figures.parameters, "noiseproof bench figure-5"),
-)
-_CURVES = {"accuracy": "Test accuracy", "memorised": "Memorisation", "calibration": "Calibration"}
+from ._styles import Style
 
 
-def figures(study: Study) -> list[Figure]:
-    """Every figure of a report, in its order."""
-    found = _figures.overview(study)
-    for _, _, make, _ in STORY:
-        found += make(study)
-    for group in _figures.all_curves(study).values():
-        found += group
-    return found
+def html(report: Report, title: str | None = None, beside: Report | None = None) -> str:
+    """Render a report as one HTML page that needs no network.
 
-
-def html(study: Study, title: str | None = None, beside: Study | None = None) -> str:
-    """The report as one self-contained page.
-
-    What is shown ``beside`` it, such as a reference that others measured, has a section of its own
-    that says so, and no part in the conclusion.
+    Args:
+        report: what the page shows.
+        title: the page's title.
+        beside: results of others to show for comparison. They have a section of their own, and do
+            not enter the conclusion.
     """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise ValueError("a report needs jinja2: pip install 'noiseproof[report]'") from None
+    for module in ("jinja2", "vl_convert"):
+        require(module, "report", "a report")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = PackageLoader(__package__)
     environment = Environment(
-        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=False, keep_trailing_newline=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=False,
+        keep_trailing_newline=True,
     )  # fmt: skip
-    looks = {**(beside.styles if beside else {}), **study.styles}
+    styles = {**(beside.study.styles if beside else {}), **report.study.styles}
+    other = _beside_section(beside) if beside else None
+    problems = report.study.problems + (beside.study.problems if beside else [])
+    figures = report.figures + (other["figures"] if other else [])
     environment.globals.update(
-        looks=looks, words=_words, last=_last, signed=_signed, columns=_columns
+        styles=styles,
+        line_charts=LINE_CHARTS,
+        alt_text=_alt_text,
+        last_value=_last_value,
+        format_difference=_format_difference,
+        num_columns=_num_columns,
     )
-    loader = environment.loader
-    assert loader is not None
-    shown, every = tables(study), figures(study)
-    other = _beside(beside) if beside else None
-    texts = {name: text for name, _, _, text in _figures.MEASURES}
-    made = origins(study)
     return environment.get_template("page.html.j2").render(
         title=title or "Training on wrong labels",
-        lines=("epochs", "rates"),
-        conclusions=conclusions(study),
-        facts=_facts(study),
-        problems=study.problems + (beside.problems if beside else []),
+        report=report,
+        facts=_facts(report.study),
+        problems=problems,
         beside=other,
-        overview=_figures.overview(study),
-        tables=shown,
-        compared=any(table.sources for table in shown),
-        story=[
-            {"anchor": anchor, "title": words, "figures": make(study), "command": command}
-            for anchor, words, make, command in STORY
-        ],
-        curves=[
-            {"anchor": f"curves-{name}", "title": _CURVES[name], "text": texts[name], "figures": f}
-            for name, f in _figures.all_curves(study).items()
-        ],
-        origins=made,
-        contents=_contents(study, bool(shown), bool(every), bool(other)),
+        has_published=any(table.sources for table in report.tables),
+        provenance=make_provenance(report.study),
+        contents=_contents(report, with_beside=bool(other), with_problems=bool(problems)),
         version=__version__,
         css=Markup(loader.get_source(environment, "style.css")[0]),
         script=Markup(loader.get_source(environment, "script.js")[0]),
-        vega=Markup(library()),
-        data=Markup(_json(_data(looks, every + (other["figures"] if other else [])))),
+        vega=Markup(_vega.javascript()),
+        data=Markup(_vega.to_json(_chart_data(styles, figures))),
     )
 
 
-def _beside(study: Study) -> dict[str, Any]:
-    """Results that are not the report's own: where they are from, and what they come to."""
-    places = dict.fromkeys(str(r.source) for cell in study.cells for r in cell.records)
+def _beside_section(report: Report) -> dict[str, Any]:
+    """The section of results that are not the report's own, and where they were read from."""
+    sources = dict.fromkeys(str(r.source) for cell in report.study.cells for r in cell.records)
     return {
-        "from": ", ".join(places),
-        "facts": _facts(study),
-        "conclusion": conclusions(study)[0],
-        "figures": [replace(f, name=f"beside-{f.name}") for f in _figures.overview(study)],
-        "tables": tables(study),
+        "sources": ", ".join(sources),
+        "facts": _facts(report.study),
+        "conclusion": report.conclusions[0],
+        "figures": [replace(f, name=f"beside-{f.name}") for f in report.overview],
+        "tables": report.tables,
     }
 
 
-def _contents(
-    study: Study, with_tables: bool, with_figures: bool, with_others: bool
-) -> list[tuple[str, str]]:
+def _contents(report: Report, with_beside: bool, with_problems: bool) -> list[tuple[str, str]]:
+    """The anchors and titles of the sections."""
     found = [("conclusion", "Conclusion")]
-    found += [("tables", "Tables")] if with_tables else []
-    found += [(anchor, words) for anchor, words, _, _ in STORY]
-    found += [("curves", "By epoch")] if with_figures else []
-    found += [("beside", "For comparison")] if with_others else []
-    found += [("problems", "Problems")] if study.problems else []
+    found += [("tables", "Tables")] if report.tables else []
+    found += [(section.anchor, section.title) for section in report.story]
+    found += [("curves", "By epoch")] if report.curves else []
+    found += [("beside", "For comparison")] if with_beside else []
+    found += [("problems", "Problems")] if with_problems else []
     return [*found, ("runs", "Settings and runs")]
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:
+    """How many runs of what there are, as names and values."""
     records = [r for cell in study.cells for r in cell.records]
-    names = dict.fromkeys(dataset_name(cell.dataset) for cell in study.cells)
-    seeds = sorted({r.settings["seed"] for r in records})
-    ways = [e.way for e in study.entries]
+    datasets = dict.fromkeys(dataset_title(cell.dataset) for cell in study.cells)
+    seeds = sorted({seed for cell in study.cells for seed in cell.seeds})
+    protocols = [e.protocol_note for e in study.entries]
     compared = {e.cell.protocol for e in study.entries}
-    ways += [cell.protocol for cell in study.cells if cell.protocol not in compared]
+    protocols += [cell.protocol for cell in study.cells if cell.protocol not in compared]
+    machines = (r.about.get("machine", {}).get("device", "not recorded") for r in records)
     return [
         ("Runs", str(len(records))),
-        ("Data sets", ", ".join(names)),
+        ("Data sets", ", ".join(datasets)),
         ("Losses", str(len({e.cell.method for e in study.entries}))),
         ("Seeds", ", ".join(map(str, seeds))),
-        ("Protocol", "; ".join(dict.fromkeys(ways))),
-        ("Machine", ", ".join(dict.fromkeys(
-            str(r.about.get("machine", {}).get("device", "not recorded")) for r in records))),
-    ]  # fmt: skip
+        ("Protocol", "; ".join(dict.fromkeys(protocols))),
+        ("Machine", ", ".join(dict.fromkeys(map(str, machines)))),
+    ]
 
 
-def _data(looks: Mapping[str, Style], every: list[Figure]) -> dict[str, Any]:
-    """What the charts show: lines as columns, the places on their x axis shared."""
-    labels = list(looks)
-    grids: dict[tuple[float, ...], int] = {}
-    shown: dict[str, list[dict[str, Any]]] = {}
-    for figure in every:
+def _chart_data(styles: Mapping[str, Style], figures: list[Figure]) -> dict[str, Any]:
+    """The numbers and the Vega of all charts, for the page's script.
+
+    A curve is the index of its label, the index of its x values, which many curves share, its y
+    values and its deviations.
+    """
+    labels = list(styles)
+    xs: dict[tuple[float, ...], int] = {}
+    panels: dict[str, list[dict[str, Any]]] = {}
+    for figure in figures:
         for panel in figure.panels:
-            content: dict[str, Any] = {"kind": panel.kind}
+            content: dict[str, Any] = {"chart": panel.chart}
             if panel.curves:
-                content["lines"] = [
-                    [labels.index(c.label), grids.setdefault(c.x, len(grids)), c.y,
+                content["curves"] = [
+                    [labels.index(c.label), xs.setdefault(c.x, len(xs)), c.y,
                      c.deviation if any(d is not None for d in c.deviation) else None]
                     for c in panel.curves
                 ]  # fmt: skip
             else:
                 content["rows"] = panel.rows
-            if figure.span:
-                content["y"] = figure.span
-            shown.setdefault(figure.name, []).append(content)
-    kinds = list(dict.fromkeys(figure.kind for figure in every))
-    charts = for_page(list(kinds), looks)
+            if figure.y_domain:
+                content["y_domain"] = figure.y_domain
+            panels.setdefault(figure.name, []).append(content)
+    charts = list(dict.fromkeys(figure.chart for figure in figures))
     return {
-        "labels": labels, "xs": list(grids), "figures": shown, "charts": charts,
-        "across": {kind: words.capitalize() for kind, words in ACROSS.items()},
-    }  # fmt: skip
+        "labels": labels,
+        "xs": list(xs),
+        "figures": panels,
+        "specs": page_specs(charts, styles),
+        "x_titles": {chart: title.capitalize() for chart, title in X_TITLES.items()},
+    }
 
 
-def _json(content: Any) -> str:
-    """JSON that cannot end the script element that it stands in."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _words(figure: Figure, panel: Panel) -> str:
-    """A panel for those who do not see it."""
+def _alt_text(figure: Figure, panel: Panel) -> str:
+    """The content of a panel in words."""
+    title = f"{figure.title}, {panel.title}."
     if panel.rows:
-        return f"{figure.title}, {panel.title}. " + "; ".join(r["said"] for r in panel.rows) + "."
-    ends = sorted(panel.curves, key=lambda c: -(c.last or 0))
-    said = ", ".join(f"{c.label} {c.last:.1f}" for c in ends if c.last is not None)
-    return f"Line chart. {figure.title}, {panel.title}. At the last {ACROSS[panel.kind]}: {said}."
+        return f"{title} {'; '.join(row['caption'] for row in panel.rows)}."
+    curves = sorted(panel.curves, key=lambda c: -(c.last or 0))
+    values = ", ".join(f"{c.label} {c.last:.1f}" for c in curves if c.last is not None)
+    return f"Line chart. {title} At the last {X_TITLES[panel.chart]}: {values}."
 
 
-def _columns(figure: Figure) -> int:
-    """How many panels a wide page shows side by side, so that the last row is not left bare."""
+def _num_columns(figure: Figure) -> int:
+    """How many panels a wide page shows side by side, so that the last row is not nearly empty."""
     count = len(figure.panels)
-    if figure.kind in ("rates", "drops") or count < 3:
+    if figure.chart in ("rates", "accuracy-dots") or count < 3:
         return 2
     return 4 if count % 4 == 0 or count == 7 else 3
 
 
-def _last(panel: Panel, label: str) -> str:
+def _last_value(panel: Panel, label: str) -> str:
     found = [c.last for c in panel.curves if c.label == label]
     return f"{found[0]:.2f}" if found and found[0] is not None else "\N{EN DASH}"
 
 
-def _signed(value: float) -> str:
+def _format_difference(value: float) -> str:
     return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")

@@ -1,134 +1,175 @@
-"""Results as a report sees them: cells with labels of their own, and the special studies apart."""
+"""The results of a report, sorted: the comparison of losses, the scaled losses, the grid."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from ..results import Cell, Reading, cells, method_of, rank_of
-from ..train import Run
-from ..train._protocols import PROTOCOLS
-from ._names import TIMES, Style, dataset_name, noise_name, styles
+from .. import syntax
+from .._errors import UsageError
+from ..catalogue import (
+    DATASETS,
+    NOISES,
+    PROTOCOLS,
+    dataset_title,
+    method_named,
+    noise_title,
+    rank_of,
+)
+from ..results import Cell, Reading, cells
+from ..runs import CHOICES, Run
+from ._styles import TIMES, Style, assign_styles
 
-# What tells cells apart without being a setting of training.
-_NOT_TRAINING = ("dataset", "noise", "rate", "loss", "protocol", "variant")
-_SCALED = re.compile(r"(\d*\.?\d+)\*(nce|nfl|mae|rce)")
-_GRID = re.compile(r"(?:(\d*\.?\d+)\*)?nce\+(?:(\d*\.?\d+)\*)?rce")
-Where = tuple[str, str, float]  # dataset, noise, rate
+# Settings that say which cell it is. They are never overrides of a protocol.
+_CELL_SETTINGS = ("dataset", "noise", "rate", "loss", "protocol", "variant")
+_SCALABLE = ("NCE", "NFL", "MAE", "RCE")
+
+
+class Condition(NamedTuple):
+    """What losses are compared under: a data set with label noise of one rate."""
+
+    dataset: str
+    noise: str
+    rate: float
+
+
+class ScaledCell(NamedTuple):
+    """A loss times a factor."""
+
+    method: str
+    factor: float
+    cell: Cell
+
+
+class GridCell(NamedTuple):
+    """alpha * NCE + beta * RCE."""
+
+    alpha: float
+    beta: float
+    cell: Cell
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A cell and what it is called in this report."""
+    """A cell of the comparison, with its label in this report."""
 
     cell: Cell
     label: str
-    """its method; with the protocol where it is not the paper's, and the variation"""
-    variation: str
-    """the settings that are not its protocol's and that not all runs beside it have, or nothing"""
-    unlike: str = ""
-    """those that are not its protocol's and that all runs of its data set and protocol share"""
+    """the method, followed in brackets by the protocol, unless it is the paper's, and overrides"""
+    overrides: str
+    """settings that differ from the protocol in this cell, but not in all cells of its data set
+    and protocol; ``""`` where there are none"""
+    shared_overrides: str = ""
+    """settings that differ from the protocol in all cells of its data set and protocol"""
 
     @property
-    def where(self) -> Where:
-        return self.cell.dataset, self.cell.noise, self.cell.rate
+    def condition(self) -> Condition:
+        return condition_of(self.cell)
 
     @property
-    def way(self) -> str:
-        """The protocol, and in what all its runs are unlike it."""
-        return self.cell.protocol + (f", but with {self.unlike}" if self.unlike else "")
+    def protocol_note(self) -> str:
+        """The protocol with its shared overrides, such as ``"paper, but with epochs 20"``."""
+        note = f", but with {self.shared_overrides}" if self.shared_overrides else ""
+        return self.cell.protocol + note
 
 
 @dataclass(frozen=True)
 class Study:
-    """All that a report is made from."""
+    """Results sorted by what a report shows of them."""
 
     entries: list[Entry]
     """the comparison of losses"""
-    scaled: dict[Where, list[tuple[str, float, Cell]]]
-    """losses times a factor: the loss, the factor, the cell"""
-    grid: dict[Where, list[tuple[float, float, Cell]]]
-    """alpha * NCE + beta * RCE, judged by validation: alpha, beta, the cell"""
+    scaled: dict[Condition, list[ScaledCell]]
+    """losses times a factor"""
+    grid: dict[Condition, list[GridCell]]
+    """alpha * NCE + beta * RCE, evaluated on a validation split"""
     styles: dict[str, Style]
+    """by label"""
     problems: list[str]
+    """what could not be read, and runs that ended early"""
     cells: list[Cell] = field(repr=False, default_factory=list)
+    """every cell, whether compared, scaled or of the grid"""
 
-    def at(self, where: Where) -> list[Entry]:
-        """What was run there, and ended well."""
-        found = [e for e in self.entries if e.where == where and e.cell.records]
+    def at(self, condition: Condition) -> list[Entry]:
+        """The entries of a condition that have runs, in the order of the paper's tables."""
+        found = [e for e in self.entries if e.condition == condition and e.cell.records]
         return sorted(found, key=lambda e: (rank_of(e.cell.method), e.label))
 
-    @property
-    def places(self) -> list[Where]:
-        """Every data set with every noise and rate, in order."""
-        found = dict.fromkeys(e.where for e in self.entries if e.cell.records)
-        return sorted(found, key=lambda w: (list(found).index(_first(found, w)), w[2]))
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        """The conditions that have runs, grouped by data set and noise, by increasing rate."""
+        found = dict.fromkeys(e.condition for e in self.entries if e.cell.records)
+        groups = list(dict.fromkeys((c.dataset, c.noise) for c in found))
+        return sorted(found, key=lambda c: (groups.index((c.dataset, c.noise)), c.rate))
 
 
-def _first(found: dict[Where, None], where: Where) -> Where:
-    return next(w for w in found if w[:2] == where[:2])
+def condition_of(cell: Cell) -> Condition:
+    return Condition(cell.dataset, cell.noise, cell.rate)
 
 
-def place_name(where: Where) -> str:
-    return f"{dataset_name(where[0])}, {noise_name(where[1], where[2])}"
+def condition_name(condition: Condition) -> str:
+    return f"{dataset_title(condition.dataset)}, {noise_title(condition.noise, condition.rate)}"
 
 
-def study(reading: Reading) -> Study:
-    """Sort what was read: the comparison, the scaled losses, the grid of parameters."""
+def make_study(reading: Reading) -> Study:
+    """Sort results into the comparison of losses, the scaled losses and the grid of weights."""
     found = cells(reading.records)
-    scaled: dict[Where, list[tuple[str, float, Cell]]] = {}
-    grid: dict[Where, list[tuple[float, float, Cell]]] = {}
+    scaled: dict[Condition, list[ScaledCell]] = {}
+    grid: dict[Condition, list[GridCell]] = {}
     compared = []
     for cell in found:
-        where, text = (cell.dataset, cell.noise, cell.rate), cell.settings["loss"]
-        of_scale, of_grid = _SCALED.fullmatch(text), _GRID.fullmatch(text)
-        if of_scale:
-            scaled.setdefault(where, []).append((method_of(of_scale[2]), float(of_scale[1]), cell))
-        elif of_grid and cell.settings.get("holdout"):
-            alpha, beta = (float(part or 1) for part in of_grid.groups())
-            grid.setdefault(where, []).append((alpha, beta, cell))
+        condition, weights = condition_of(cell), _weights(cell)
+        (name, factor), *others = weights.items()
+        if not others and factor != 1 and name.upper() in _SCALABLE and cell.method != name.upper():
+            scaled.setdefault(condition, []).append(ScaledCell(name.upper(), factor, cell))
+        elif weights.keys() == {"nce", "rce"} and cell.settings["holdout"]:
+            weighted = GridCell(weights["nce"], weights["rce"], cell)
+            grid.setdefault(condition, []).append(weighted)
         else:
             compared.append(cell)
-    for cell in compared:  # the factor 1 of the losses that were scaled
-        where = (cell.dataset, cell.noise, cell.rate)
-        if where in scaled and cell.method in ("NCE", "NFL", "MAE", "RCE"):
-            scaled[where].append((cell.method, 1.0, cell))
+    for cell in compared:  # a loss as it is has the factor 1
+        if cell.method in _SCALABLE and (rows := scaled.get(condition_of(cell))):
+            rows.append(ScaledCell(cell.method, 1.0, cell))
     for rows in scaled.values():
-        rows.sort(key=lambda row: (rank_of(row[0]), row[1]))
-    entries = _labelled(compared)
-    factors = [(f"{TIMES}{s:g}",) * 2 for rows in scaled.values() for _, s, _ in rows]
-    named = sorted({(e.label, e.cell.method) for e in entries}, key=lambda n: (rank_of(n[1]), n[0]))
+        rows.sort(key=lambda row: (rank_of(row.method), row.factor))
+    entries = _make_entries(compared)
+    labels = sorted(
+        {(e.label, e.cell.method) for e in entries}, key=lambda pair: (rank_of(pair[1]), pair[0])
+    )
+    factors = sorted((f"{TIMES}{row.factor:g}",) * 2 for rows in scaled.values() for row in rows)
     failed = [
-        f"{r.hash} ({place_name((c.dataset, c.noise, c.rate))}, {c.method}, "
-        f"seed {r.settings['seed']}) ended early: {r.error or 'it has no history'}"
-        for c in found
-        for r in c.failed
+        f"{record.hash} ({condition_name(condition_of(cell))}, {cell.method}, "
+        f"seed {record.run.seed}) ended early: {record.error or 'it has no history'}"
+        for cell in found
+        for record in cell.failed
     ]
-    look = styles([*named, *sorted(factors)])
-    return Study(entries, scaled, grid, look, reading.problems + failed, found)
+    styles = assign_styles([*labels, *factors])
+    return Study(entries, scaled, grid, styles, reading.problems + failed, found)
 
 
-def _labelled(compared: list[Cell]) -> list[Entry]:
-    noted = _unusual(compared)
-    shared: dict[tuple[str, str], list[str]] = {}  # said once, so that labels stay short
-    for cell, unusual in zip(compared, noted, strict=True):
-        so_far = shared.get((cell.dataset, cell.protocol), unusual)
-        shared[cell.dataset, cell.protocol] = [note for note in so_far if note in unusual]
+def _make_entries(compared: list[Cell]) -> list[Entry]:
+    all_overrides = _find_overrides(compared)
+    shared: dict[tuple[str, str], list[str]] = {}  # left out of the labels, which stay short
+    for cell, overrides in zip(compared, all_overrides, strict=True):
+        key = cell.dataset, cell.protocol
+        shared[key] = [o for o in shared.get(key, overrides) if o in overrides]
     entries = []
-    for cell, unusual in zip(compared, noted, strict=True):
+    for cell, overrides in zip(compared, all_overrides, strict=True):
         common = shared[cell.dataset, cell.protocol]
-        own = [note for note in unusual if note not in common]
+        own = [o for o in overrides if o not in common]
         notes = [*([cell.protocol] if cell.protocol != "paper" else []), *own]
         label = cell.method + (f" ({', '.join(notes)})" if notes else "")
         entries.append(Entry(cell, label, ", ".join(own), ", ".join(common)))
     return entries
 
 
-def _unusual(compared: list[Cell]) -> list[list[str]]:
-    """For each cell the settings that are not usual: those of the protocol are, however few have
-    them; where it says nothing, those of most cells of the data set and protocol.
+def _find_overrides(compared: list[Cell]) -> list[list[str]]:
+    """For each cell, the settings that differ from its protocol, such as ``["epochs 20"]``.
+
+    Where the protocol does not set a value, the most frequent one of the data set and protocol
+    counts as the protocol's.
     """
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for cell in compared:
@@ -136,25 +177,50 @@ def _unusual(compared: list[Cell]) -> list[list[str]]:
             counts.setdefault((cell.dataset, cell.protocol, name), Counter())[repr(value)] += 1
     found = []
     for cell in compared:
-        known, notes = _usual(cell), []
+        expected, overrides = _protocol_settings(cell), []
         for name, value in cell.settings.items():
-            most = counts[cell.dataset, cell.protocol, name].most_common(1)[0][0]
-            if name in _NOT_TRAINING:
+            if name in (*_CELL_SETTINGS, "overrides"):
                 continue
-            if name == "own":  # data or a loss of the user's own: no protocol has them
-                notes.append(f"own {str(value)[:8]}")
-            elif value != known[name] if name in known else repr(value) != most:
-                notes.append(f"{name.replace('_', ' ')} {value}")
-        if cell.noise in ("symmetric", "asymmetric"):
-            drawn = cell.settings.get("variant", cell.protocol)
-            notes += [f"noise as {drawn}"] if drawn != cell.protocol else []
-        found.append(notes)
+            most_common = counts[cell.dataset, cell.protocol, name].most_common(1)[0][0]
+            if value != expected[name] if name in expected else repr(value) != most_common:
+                overrides.append(f"{name.replace('_', ' ')} {value}")
+        if len(NOISES[cell.noise].variants if cell.noise in NOISES else ()) > 1:
+            variant = cell.settings["variant"]
+            overrides += [f"noise as {variant}"] if variant != cell.protocol else []
+        overrides += _user_overrides(cell)
+        found.append(overrides)
     return found
 
 
-def _usual(cell: Cell) -> dict[str, Any]:
-    """What its protocol sets; nothing for a data set or a protocol that is not known."""
-    if cell.dataset not in PROTOCOLS.get(cell.protocol, {}):
+def _user_overrides(cell: Cell) -> list[str]:
+    """What of its runs was the user's own, and the name that tells it from others."""
+    if not cell.settings["overrides"]:
+        return []
+    record = [*cell.records, *cell.failed][0]
+    return [f"own {' and '.join(cell.settings['overrides'])}", record.run.name]
+
+
+def _protocol_settings(cell: Cell) -> dict[str, Any]:
+    """What the cell's protocol sets; empty for an unknown data set, protocol or loss."""
+    if cell.dataset not in DATASETS or cell.protocol not in PROTOCOLS:
         return {}
     given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
-    return Run(**given, loss=cell.settings["loss"]).settings()  # NLNL takes longer than others
+    if cell.noise in CHOICES["noise"]:
+        given |= {"noise": cell.noise, "rate": cell.rate}
+    # The loss matters: a method may bring its own weight decay, and NLNL trains for more epochs.
+    loss = method_named(cell.method) or cell.settings["loss"]
+    try:
+        expected = Run(**given, loss=loss).resolve().settings()
+    except UsageError:
+        return {}
+    return {name: value for name, value in expected.items() if name != "precision"}
+
+
+def _weights(cell: Cell) -> dict[str, float]:
+    """The factor of each loss in a sum, by name; of what is no sum of named losses, its text."""
+    try:
+        tree = syntax.read(cell.settings["loss"])
+    except UsageError:
+        return {cell.settings["loss"]: 1.0}
+    terms = tree.terms if isinstance(tree, syntax.Sum) else ((1.0, tree),)
+    return {t.name if isinstance(t, syntax.Leaf) else syntax.short(t): w for w, t in terms}

@@ -1,62 +1,73 @@
-"""The paper's tables, from results: each cell beside the published figure."""
+"""The paper's tables, filled with our results beside the published numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..results import Published, published, rank_of
-from ._names import CLEAN, DRAWN, dataset_name, noise_name
+from ..catalogue import CLEAN, NOISES, dataset_title, noise_group, noise_title, rank_of
+from ..results import Published, published
 from ._study import Entry, Study
 
-_PAPER = ("table-symmetric", "table-asymmetric", "table-webvision")  # their rows are always shown
-Column = tuple[str, float]  # noise, rate
+# Rows of these tables are shown even where nothing was run.
+_PAPER_TABLES = ("table-symmetric", "table-asymmetric", "table-webvision")
+
+
+class Column(NamedTuple):
+    noise: str
+    rate: float
 
 
 @dataclass(frozen=True)
-class Square:
-    """One cell as it is shown."""
+class TableCell:
+    """One number of a table: ours and the published one."""
 
     mean: float | None = None
-    """in percent; None where nothing ended well"""
+    """in percent; None where no run ended well"""
     deviation: float | None = None
+    """the sample deviation over the seeds; None for fewer than two"""
     seeds: tuple[int, ...] = ()
-    failed: int = 0
-    """runs that ended early"""
-    best: bool = False
-    """among the top two of its column"""
-    paper: Published | None = None
+    num_failed: int = 0
+    """how many runs ended early"""
+    top_two: bool = False
+    """whether it is among the two best of its column"""
+    published: Published | None = None
 
     @property
     def difference(self) -> float | None:
-        if self.mean is None or self.paper is None:
+        """Ours minus the published one, in points."""
+        if self.mean is None or self.published is None:
             return None
-        return round(self.mean, 2) - self.paper.mean
+        return round(self.mean, 2) - self.published.mean
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row: one method under one protocol."""
+class TableRow:
+    """One method under one protocol."""
 
     label: str
-    """as the charts call it"""
+    """the same as in the charts"""
     method: str
     protocol: str
-    variation: str
-    squares: list[Square]
-    unlike: str = ""
-    """as all runs of its protocol differ from it"""
+    """``""`` where nothing was run"""
+    overrides: str
+    """see :class:`Entry`"""
+    cells: list[TableCell]
+    shared_overrides: str = ""
+    """see :class:`Entry`"""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One data set under one kind of noise."""
+    """One data set under one type of noise."""
 
     dataset: str
     noise: str
+    """the name of a noise that is drawn, or a group of others: clean, human or given"""
     columns: list[Column]
-    lines: list[Line]
+    rows: list[TableRow]
 
     @property
     def name(self) -> str:
@@ -65,130 +76,139 @@ class Table:
 
     @property
     def title(self) -> str:
-        kind = {"people": "people's labels", CLEAN: "clean labels"}.get(
-            self.noise, f"{self.noise} noise"
-        )
-        return f"{dataset_name(self.dataset)}, {kind}"
+        titles = {"human": "human labels", "clean": "clean labels", "given": "labels as given"}
+        title = titles.get(self.noise, f"{self.noise} noise")
+        return f"{dataset_title(self.dataset)}, {title}"
 
     @property
     def protocol(self) -> str:
-        """The one protocol of all its runs, or nothing where lines differ in more than the loss."""
-        used = {(line.protocol, line.variation) for line in self.lines if line.protocol}
+        """The protocol of all rows, or ``""`` where rows differ in more than the loss."""
+        used = {(row.protocol, row.overrides) for row in self.rows if row.protocol}
         return next(iter(used))[0] if len(used) == 1 else ""
 
     @property
-    def unlike(self) -> str:
-        """The settings of all its runs that are not their protocol's, or nothing."""
-        used = {line.unlike for line in self.lines if line.protocol}
+    def shared_overrides(self) -> str:
+        """The shared overrides of all rows, or ``""`` where rows have different ones."""
+        used = {row.shared_overrides for row in self.rows if row.protocol}
         return next(iter(used)) if len(used) == 1 else ""
 
-    def settings(self, line: Line) -> str:
-        """What a row has to say of its settings: its variation, and what the caption cannot say."""
-        unlike = line.unlike if line.unlike != self.unlike else ""
-        return ", ".join(filter(None, (unlike, line.variation)))
+    def notes(self, row: TableRow) -> str:
+        """The overrides of a row that the caption of the table does not mention."""
+        shared = row.shared_overrides
+        return ", ".join(
+            filter(None, (shared if shared != self.shared_overrides else "", row.overrides))
+        )
 
     @property
-    def heads(self) -> list[str]:
+    def headers(self) -> list[str]:
         return [
-            f"{rate:g}" if noise in DRAWN else noise_name(noise, rate)
-            for noise, rate in self.columns
+            f"{c.rate:g}" if noise_group(c.noise) == "drawn" else noise_title(*c)
+            for c in self.columns
         ]
 
     @property
-    def seeds(self) -> str:
-        """Over how many seeds the means are."""
-        counts = {len(s.seeds) for line in self.lines for s in line.squares if s.seeds}
+    def num_seeds(self) -> str:
+        """The number of seeds of a cell, such as ``"3 seeds"`` or ``"1 to 3 seeds"``."""
+        counts = {len(cell.seeds) for row in self.rows for cell in row.cells if cell.seeds}
         low, high = min(counts, default=0), max(counts, default=0)
-        words = str(high) if low == high else f"{low} to {high}"
-        return f"{words} seed{'' if high == 1 else 's'}"
+        number = str(high) if low == high else f"{low} to {high}"
+        return f"{number} seed{'' if high == 1 else 's'}"
 
     @property
     def sources(self) -> list[str]:
-        """Where the published figures are from, the paper first."""
-        found = [s.paper.source for line in self.lines for s in line.squares if s.paper]
-        return list(dict.fromkeys(found))
+        """Where the published numbers are from, the paper first."""
+        cells = [cell for row in self.rows for cell in row.cells]
+        return list(dict.fromkeys(c.published.source for c in cells if c.published))
 
     @property
-    def missing(self) -> int:
-        """Cells that the paper has and these results have not."""
-        return sum(s.mean is None and s.paper is not None for li in self.lines for s in li.squares)
+    def num_missing(self) -> int:
+        """How many cells are published and were not run."""
+        cells = [cell for row in self.rows for cell in row.cells]
+        return sum(c.mean is None and c.published is not None for c in cells)
 
 
-def tables(study: Study) -> list[Table]:
-    """A table for each data set and kind of noise that there are results for."""
+def make_tables(study: Study) -> list[Table]:
+    """A table for each data set and type of noise that has results."""
     groups: dict[tuple[str, str], None] = {}
     for entry in study.entries:
         if entry.cell.noise != CLEAN:
-            groups[entry.cell.dataset, _kind(entry.cell.noise)] = None
-    for entry in study.entries:  # clean labels have a column in another table, or one of their own
+            groups[entry.cell.dataset, _table_noise(entry.cell.noise)] = None
+    for entry in study.entries:  # clean labels are a column of another table where there is one
         if not any(dataset == entry.cell.dataset for dataset, _ in groups):
-            groups[entry.cell.dataset, CLEAN] = None
-    order = list(dict.fromkeys(e.cell.dataset for e in study.entries))
-    kinds = (CLEAN, *DRAWN, "people", "real")
-    ordered = sorted(groups, key=lambda g: (order.index(g[0]), kinds.index(g[1])))
-    with_clean = dict(reversed(ordered))
-    return [_table(study, *group, with_clean[group[0]] == group[1]) for group in ordered]
+            groups[entry.cell.dataset, _table_noise(CLEAN)] = None
+    datasets = list(dict.fromkeys(e.cell.dataset for e in study.entries))
+    noises = list(dict.fromkeys(map(_table_noise, NOISES)))
+    ordered = sorted(groups, key=lambda g: (datasets.index(g[0]), noises.index(g[1])))
+    first_noise = dict(reversed(ordered))  # of each data set; its table has the clean column
+    return [
+        _make_table(study, dataset, noise, with_clean=first_noise[dataset] == noise)
+        for dataset, noise in ordered
+    ]
 
 
-def _kind(noise: str) -> str:
-    return noise if noise in (CLEAN, *DRAWN, "real") else "people"
+def _table_noise(noise: str) -> str:
+    """Which table a noise belongs to: all human labels share one."""
+    group = noise_group(noise)
+    return noise if group == "drawn" else group
 
 
-def _table(study: Study, dataset: str, kind: str, with_clean: bool) -> Table:
+def _make_table(study: Study, dataset: str, group: str, with_clean: bool) -> Table:
     def belongs(noise: str) -> bool:
-        return _kind(noise) == kind or (noise == CLEAN and with_clean)
+        return _table_noise(noise) == group or (noise == CLEAN and with_clean)
 
     entries = [e for e in study.entries if e.cell.dataset == dataset and belongs(e.cell.noise)]
-    figures: dict[tuple[str, Column], Published] = {}
-    for p in published():  # the paper comes first, and stays
+    numbers: dict[tuple[str, Column], Published] = {}
+    for p in published():  # the paper's numbers come first and are kept
         if p.dataset == dataset and belongs(p.noise):
-            figures.setdefault((p.method, (p.noise, p.rate)), p)
-    expected = [m for (m, _), p in figures.items() if p.table in _PAPER]
-    columns = {e.where[1:] for e in entries} | {c for m, c in figures if m in expected}
-    ordered = sorted(columns, key=lambda c: (c[0] != CLEAN, c[1], c[0]))
+            numbers.setdefault((p.method, Column(p.noise, p.rate)), p)
+    expected = [method for (method, _), p in numbers.items() if p.table in _PAPER_TABLES]
+    columns = {_column_of(e) for e in entries} | {c for method, c in numbers if method in expected}
+    ordered = sorted(columns, key=lambda c: (c.noise != CLEAN, c.rate, c.noise))
     rows: dict[tuple[str, str, str], dict[Column, Entry]] = {}
     for e in entries:
-        row = rows.setdefault((e.cell.method, e.cell.protocol, e.variation), {})
-        row.setdefault(e.where[1:], e)
+        row = rows.setdefault((e.cell.method, e.cell.protocol, e.overrides), {})
+        row.setdefault(_column_of(e), e)
     for method in expected:
         if not any(method == key[0] for key in rows):
             rows[method, "", ""] = {}
-    best = {column: _top_two(row[column] for row in rows.values() if column in row)
-            for column in ordered}  # fmt: skip
-    lines = [
-        Line(
-            _label(row, key[0]),
-            *key,
-            [_square(row.get(c), figures.get((key[0], c)), best[c]) for c in ordered],
-            next((e.unlike for e in row.values()), ""),
-        )
-        for key, row in sorted(rows.items(), key=lambda r: (rank_of(r[0][0]), *_protocol(r[0])))
-    ]
-    return Table(dataset, kind, ordered, lines)
+    thresholds = {
+        column: _top_two_threshold(row[column] for row in rows.values() if column in row)
+        for column in ordered
+    }
+    made = []
+    for key, row in sorted(rows.items(), key=lambda item: _row_order(*item[0])):
+        method, protocol, overrides = key
+        first = next(iter(row.values()), None)
+        cells = [_make_cell(row.get(c), numbers.get((method, c)), thresholds[c]) for c in ordered]
+        made.append(TableRow(
+            first.label if first else method, method, protocol, overrides, cells,
+            first.shared_overrides if first else "",
+        ))  # fmt: skip
+    return Table(dataset, group, ordered, made)
 
 
-def _label(row: dict[Column, Entry], method: str) -> str:
-    return next((e.label for e in row.values()), method)
+def _column_of(entry: Entry) -> Column:
+    return Column(entry.cell.noise, entry.cell.rate)
 
 
-def _protocol(key: tuple[str, str, str]) -> tuple[bool, str, str]:
-    return key[1] == "authors", key[1], key[2]
+def _row_order(method: str, protocol: str, overrides: str) -> tuple[object, ...]:
+    return rank_of(method), protocol == "authors", protocol, overrides
 
 
-def _top_two(entries: Iterable[Entry]) -> float:
-    """The least mean, as it is printed, that is among the top two; of two cells the better one."""
+def _top_two_threshold(entries: Iterable[Entry]) -> float:
+    """The smallest mean, rounded as printed, that is in bold: the second best, of two the best."""
     means = sorted((round(e.cell.mean, 2) for e in entries if e.cell.records), reverse=True)
     return means[1] if len(means) > 2 else means[0] if len(means) == 2 else math.inf
 
 
-def _square(entry: Entry | None, paper: Published | None, second: float) -> Square:
+def _make_cell(entry: Entry | None, published: Published | None, threshold: float) -> TableCell:
     if entry is None:
-        return Square(paper=paper)
+        return TableCell(published=published)
     cell = entry.cell
     if not cell.records:
-        return Square(failed=len(cell.failed), paper=paper)
+        return TableCell(num_failed=len(cell.failed), published=published)
     deviation = cell.deviation
-    return Square(
+    return TableCell(
         cell.mean, None if math.isnan(deviation) else deviation, tuple(cell.seeds),
-        len(cell.failed), round(cell.mean, 2) >= second, paper,
+        len(cell.failed), round(cell.mean, 2) >= threshold, published,
     )  # fmt: skip

@@ -1,64 +1,72 @@
-"""A report on disk, in any of its formats."""
+"""Writing a report to disk, in any of its formats."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..results import Reading, write_atomically
+from .._errors import UsageError
+from ..results import write_atomically
 from ._compile import picture
-from ._page import figures, html
-from ._study import Study, study
-from ._tables import tables
+from ._page import html
+from ._report import Report
 from ._text import to_csv, to_latex, to_markdown
 
 Format = Literal["html", "latex", "csv", "markdown", "png", "svg"]
 FORMATS: tuple[str, ...] = get_args(Format)
 SUFFIXES = {"html": ".html", "latex": ".tex", "csv": ".csv", "markdown": ".md"}
-_PICTURES = ("png", "svg")
 
 
 def write(
-    reading: Reading,
+    report: Report,
     out: Path | str,
-    kind: Format = "html",
+    format: Format = "html",
     title: str | None = None,
-    beside: Reading | None = None,
+    beside: Report | None = None,
 ) -> list[Path]:
-    """Write a report of what was read, and say which files it is.
+    """Write a report.
 
-    Pictures are many: for png and svg ``out`` is a folder, and each figure a file in it. Results
-    to show ``beside`` have a section of their own in the page, and only there.
+    Args:
+        report: what to write, from :func:`make_report`.
+        out: the file; for png and svg a folder, which gets a file for each figure.
+        format: ``"html"`` for the page; ``"latex"``, ``"csv"`` or ``"markdown"`` for its tables;
+            ``"png"`` or ``"svg"`` for its figures.
+        title: the page's title.
+        beside: results of others to show in a section of the page; html only.
+
+    Returns:
+        The files that were written.
     """
-    if kind not in FORMATS:
-        raise ValueError(f"a report is written as {', '.join(FORMATS)}; not as {kind!r}")
-    if not reading.records:
-        why = f": {reading.problems[0]}" if reading.problems else ""
-        raise ValueError(f"there are no results to report on{why}; noiseproof train makes some")
-    if beside is not None and kind != "html":
-        raise ValueError(f"only the page shows results beside its own; a {kind} report does not")
-    out, found = Path(out), study(reading)
-    if kind in _PICTURES:
-        return _pictures(found, out, kind)
+    if format not in FORMATS:
+        raise UsageError(f"a report is written as {', '.join(FORMATS)}; not as {format!r}")
+    if not report.study.cells:
+        problems = report.study.problems
+        why = f": {problems[0]}" if problems else ""
+        raise UsageError(f"there are no results to report on{why}; noiseproof train makes some")
+    if beside is not None and format != "html":
+        raise UsageError(f"only the page shows results beside its own; a {format} report does not")
+    out = Path(out)
+    if format == "png" or format == "svg":
+        return _write_pictures(report, out, format)
     if out.is_dir():
-        raise ValueError(f"{out} is a folder; --out names the file of a {kind} report")
-    if kind == "html":
-        others = study(beside) if beside is not None and beside.records else None
-        text = html(found, title, others)
+        raise UsageError(f"{out} is a folder; --out names the file of a {format} report")
+    if format == "html":
+        text = html(report, title, beside if beside and beside.study.cells else None)
     else:
-        text = {"latex": to_latex, "csv": to_csv, "markdown": to_markdown}[kind](tables(found))
+        to_text = {"latex": to_latex, "csv": to_csv, "markdown": to_markdown}[format]
+        text = to_text(report.tables)
     write_atomically(out, text.encode())
     return [out]
 
 
-def _pictures(found: Study, out: Path, kind: str) -> list[Path]:
+def _write_pictures(report: Report, out: Path, format: Literal["png", "svg"]) -> list[Path]:
     if out.is_file():
-        raise ValueError(f"{out} is a file; --out names the folder of the pictures")
+        raise UsageError(f"{out} is a file; --out names the folder of the pictures")
     written = []
-    for figure in figures(found):
-        path = out / f"{figure.name}.{kind}"
-        write_atomically(path, picture(figure, found.styles, kind))
+    for figure in report.figures:
+        path = out / f"{figure.name}.{format}"
+        write_atomically(path, picture(figure, report.study.styles, format))
         written.append(path)
     if not written:
-        raise ValueError("there is nothing to draw: no run has ended well")
+        raise UsageError("there is nothing to draw: no run has ended well")
     return written

@@ -1,35 +1,33 @@
-"""Results on disk: one folder a run, named by the run's hash, every file written atomically.
+"""Results on disk: one folder a run, every file written atomically; and bundles of many runs.
 
-And as values: `read` them, group them into the `cells` of a table, and hold those against what was
+And as values: `read` them, group them into the `cells` of a table, and compare those with what was
 `published`.
 """
 
-from ._cells import Cell, cell_of, cells
-from ._export import select, setting_of, table, write_csv, write_parquet
-from ._methods import METHODS, method_of, rank_of
+from ._cells import Cell, cells
+from ._export import has_setting, select, table, write_csv, write_parquet
 from ._published import Published, published
-from ._records import Reading, Record, fold, hash_of, read, write_bundle
-from ._store import ERROR, Folder, write_atomically
+from ._records import Reading, Record, fold, read, write_bundle
+from ._store import ERROR, FORMAT, Folder, write_atomically
+from ._upgrade import outdated, upgrade
 
 __all__ = [
     "ERROR",
-    "METHODS",
+    "FORMAT",
     "Cell",
     "Folder",
     "Published",
     "Reading",
     "Record",
-    "cell_of",
     "cells",
     "fold",
-    "hash_of",
-    "method_of",
+    "has_setting",
+    "outdated",
     "published",
-    "rank_of",
     "read",
     "select",
-    "setting_of",
     "table",
+    "upgrade",
     "write_atomically",
     "write_bundle",
     "write_csv",

@@ -9,11 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._methods import method_of, rank_of
+from ..catalogue import DATASETS, NOISES, rank_of
 from ._records import Record
-
-_DATASETS = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "webvision")
-_NOISES = ("none", "symmetric", "asymmetric", "pairflip", "instance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +25,12 @@ class Cell:
     noise: str
     """as the run names it; none also for a drawn noise of rate 0"""
     rate: float
-    """0 where there is no noise, and for people's"""
+    """0 where there is none to choose"""
     method: str
     """as papers print it, such as NCE+RCE; a text of one's own as it stands"""
     protocol: str
     settings: dict[str, Any]
-    """all settings but the seed"""
+    """all settings of its runs but the seed and the name"""
     records: list[Record] = field(repr=False)
     """the runs that ended well, by seed"""
     failed: list[Record] = field(default_factory=list, repr=False)
@@ -42,7 +39,7 @@ class Cell:
     @property
     def seeds(self) -> list[int]:
         """Of the runs that ended well."""
-        return [record.settings["seed"] for record in self.records]
+        return [record.run.seed for record in self.records]
 
     @property
     def accuracies(self) -> list[float]:
@@ -64,14 +61,6 @@ class Cell:
         return self.dataset, self.noise, self.rate, self.method
 
 
-def cell_of(record: Record) -> tuple[str, str, float, str, str]:
-    """Which cell a run belongs to: dataset, noise, rate, method, protocol."""
-    s = record.settings
-    rate = float(s["rate"])
-    noise = "none" if s["noise"] in ("symmetric", "asymmetric") and not rate else s["noise"]
-    return s["dataset"], noise, rate, method_of(s["loss"]), s["protocol"]
-
-
 def cells(records: Iterable[Record]) -> list[Cell]:
     """Runs grouped over their seeds, in the order of the paper's tables.
 
@@ -79,23 +68,33 @@ def cells(records: Iterable[Record]) -> list[Cell]:
     """
     groups: dict[str, list[Record]] = {}
     for record in records:
-        settings = {k: v for k, v in record.settings.items() if k != "seed"}
-        groups.setdefault(json.dumps(settings, sort_keys=True), []).append(record)
+        groups.setdefault(_group_key(record), []).append(record)
     found = []
-    for text, group in groups.items():
-        group.sort(key=lambda r: r.settings["seed"])
+    for group in groups.values():
+        group.sort(key=lambda r: r.run.seed)
         well = [r for r in group if r.error is None and r.history]
         failed = [r for r in group if r.error is not None or not r.history]
-        found.append(Cell(*cell_of(group[0]), json.loads(text), well, failed))
+        run = group[0].run
+        settings = {k: v for k, v in run.settings().items() if k not in ("seed", "name")}
+        found.append(Cell(*run.condition, run.method, run.protocol, settings, well, failed))
     return sorted(found, key=_order)
 
 
+def _group_key(record: Record) -> str:
+    settings = {k: v for k, v in record.run.settings().items() if k not in ("seed", "name")}
+    # A user's own data or loss is told from another of the same name by its digest.
+    digests = record.about.get("overrides") or {}
+    settings["digests"] = {part: digests.get(part) for part in ("data", "loss")}
+    return json.dumps(settings, sort_keys=True)
+
+
 def _order(cell: Cell) -> tuple[Any, ...]:
-    def place(value: str, known: tuple[str, ...]) -> int:
-        return known.index(value) if value in known else len(known)
+    def place(value: str, known: Iterable[str]) -> int:
+        names = list(known)
+        return names.index(value) if value in names else len(names)
 
     return (
-        place(cell.dataset, _DATASETS), cell.dataset, cell.protocol != "paper",
-        place(cell.noise, _NOISES), cell.noise, rank_of(cell.method), cell.rate,
+        place(cell.dataset, DATASETS), cell.dataset, cell.protocol != "paper",
+        place(cell.noise, NOISES), cell.noise, rank_of(cell.method), cell.rate,
         json.dumps(cell.settings, sort_keys=True),
     )  # fmt: skip

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ._cells import cell_of
-from ._methods import method_of
+from .._errors import UsageError, require
 from ._records import Record
 from ._store import write_atomically
 
@@ -19,8 +17,7 @@ from ._store import write_atomically
 def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]:
     """Those records whose settings are among the wanted values; an empty choice takes all.
 
-    A loss is wanted by its text or by its name in the papers, noise and rate as a cell has them
-    (`setting_of`).
+    A loss is wanted by its text or by its name in the papers, in any order and case.
 
     >>> from noiseproof import results
     >>> len(results.select([], dataset=["mnist"], loss=["NCE+RCE"], seed=[]))
@@ -28,46 +25,40 @@ def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]
     """
     kept = list(records)
     for name, values in wanted.items():
-        if not values:
-            continue
-        known = {key for r in kept for key in r.settings}
-        if kept and name not in known:
-            raise ValueError(f"runs have no setting {name!r}; they have {', '.join(known)}")
-        wanted_values = {method_of(v) for v in values} if name == "loss" else values
-        kept = [r for r in kept if setting_of(r, name) in wanted_values]
+        if values:
+            kept = [r for r in kept if any(has_setting(r, name, value) for value in values)]
     return kept
 
 
-def setting_of(record: Record, name: str) -> Any:
-    """A setting as runs are chosen by it: the loss by its name in the papers, noise and rate as a
-    cell has them.
-    """
+def has_setting(record: Record, name: str, value: Any) -> bool:
+    """Whether a run has a setting of this value; its loss in whatever way it is written."""
     if name == "loss":
-        return method_of(record.settings["loss"])
-    if name in ("noise", "rate"):
-        return cell_of(record)[1 if name == "noise" else 2]
-    return record.settings.get(name)
+        return record.run.means(value)
+    if not hasattr(record.run, name):
+        known = ", ".join(record.run.settings())
+        raise UsageError(f"runs have no setting {name!r}; they have {known}")
+    return bool(getattr(record.run, name) == value)
 
 
 def table(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """A flat row a run: its hash, settings, what they came to, and its last epoch.
+    """A flat row a run: its hash, its method, its settings, versions, machine, its last epoch.
 
     Columns of the last epoch begin with ``last_``, since a run has an ``epoch`` and ``epochs``.
     """
     rows = []
     for record in records:
         about = dict(record.about)
-        about["full_loss"] = about.pop("loss", None)
-        for name in ("weight_decay", "l1", "precision"):  # what the run's None came to
-            about[f"used_{name}"] = about.pop(name, None)
         for group in ("versions", "machine"):
             about |= {f"{group}_{k}": v for k, v in about.pop(group, {}).items()}
+        digests = about.pop("overrides", None) or {}
+        settings = record.run.settings() | {"overrides": " ".join(record.run.overrides)}
+        about |= {f"digest_{part}": digest for part, digest in digests.items()}
         last = {f"last_{k}": v for k, v in (record.history[-1] if record.history else {}).items()}
         seconds = sum(v for v in record.column("seconds") if not math.isnan(v))
-        method = {"hash": record.hash, "method": method_of(record.settings["loss"])}
         rows.append(
-            method | record.settings | about | last | {"seconds": seconds, "error": record.error}
-        )
+            {"hash": record.hash, "method": record.run.method}
+            | settings | about | last | {"seconds": seconds, "error": record.error}
+        )  # fmt: skip
     return rows
 
 
@@ -87,13 +78,8 @@ def write_csv(path: Path | str, records: Iterable[Record]) -> None:
 
 def write_parquet(path: Path | str, records: Iterable[Record]) -> None:
     """A row a run, for data frames; needs pyarrow."""
-    try:
-        arrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise ValueError(
-            'Parquet needs pyarrow: pip install "noiseproof[parquet]", or write a CSV file'
-        ) from None
+    arrow = require("pyarrow", "parquet", "a Parquet file")
+    parquet = require("pyarrow.parquet", "parquet", "a Parquet file")
     rows = table(records)
     content = {name: [row.get(name) for row in rows] for name in _columns(rows)}
     out = arrow.BufferOutputStream()

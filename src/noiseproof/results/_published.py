@@ -7,6 +7,8 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
+from .._errors import UsageError
+
 
 @dataclass(frozen=True)
 class Published:
@@ -62,5 +64,5 @@ def published(table: str | None = None) -> list[Published]:
     found = [cell for cell in _published() if table in (None, cell.table)]
     if not found:
         known = ", ".join(dict.fromkeys(cell.table for cell in _published()))
-        raise ValueError(f"no figures are known of {table!r}; they are of {known}")
+        raise UsageError(f"no figures are known of {table!r}; they are of {known}")
     return found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._store import ERROR, Folder, write_atomically
+from .._errors import UsageError
+from ..runs import ResolvedRun
+from ._legacy import upgraded_about, upgraded_columns, upgraded_settings
+from ._store import ERROR, FORMAT, Folder, write_atomically
 
 Row = dict[str, float]
 BUNDLE = ".jsonl"
@@ -19,14 +21,13 @@ _ENDED = "result.json"
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """A run that has ended: its settings, what they came to, and its history."""
+    """A run that has ended: its settings, its history, and where it was made."""
 
-    settings: dict[str, Any]
-    """what decides its numbers, every field of the run but the device"""
+    run: ResolvedRun
     history: list[Row]
     """a row an epoch"""
     about: dict[str, Any]
-    """the loss in full, weight decay, parameters, versions, machine, ..."""
+    """number of parameters, noise rate, versions, machine, ..."""
     error: str | None = None
     """why it ended early"""
     source: Path = field(default=Path())
@@ -34,8 +35,8 @@ class Record:
 
     @property
     def hash(self) -> str:
-        """The run's name, from its settings."""
-        return hash_of(self.settings)
+        """That of the run."""
+        return self.run.hash
 
     @property
     def accuracy(self) -> float:
@@ -56,12 +57,6 @@ class Reading:
 
     records: list[Record]
     problems: list[str]
-
-
-def hash_of(settings: Mapping[str, Any]) -> str:
-    """The name of a run: the same for the same settings."""
-    text = json.dumps(settings, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read(*places: Path | str) -> Reading:
@@ -126,23 +121,24 @@ def _folder(path: Path) -> Record:
     if ended is None and (failed := folder.read_json(ERROR)) is not None:
         raise _UntrainedError(failed.get("error"))
     if described is None or ended is None:
-        raise ValueError(f"{path} lacks its run.json; delete the folder to run it again")
+        raise UsageError(f"{path} lacks its run.json; delete the folder to run it again")
     history = folder.read_history()
     if len(history) != ended["epochs"]:
         raise folder.damaged("history.csv")
-    settings = described.pop("settings")
     described.pop("hash", None)
-    return Record(settings, history, described, ended["error"], path)
+    columns = {name: [row[name] for row in history] for name in (history[0] if history else ())}
+    return _record(described, described.pop("settings"), columns, ended["error"], path)
 
 
 def write_bundle(path: Path | str, records: Iterable[Record]) -> None:
     """Many runs in one file, a line of JSON each, numbers rounded to five digits."""
     lines = []
-    for record in sorted(records, key=lambda r: json.dumps(r.settings, sort_keys=True)):
+    for record in sorted(records, key=lambda r: json.dumps(r.run.settings(), sort_keys=True)):
         columns = list(record.history[0]) if record.history else []
         history = {name: [_rounded(v) for v in record.column(name)] for name in columns}
         content = {
-            "settings": record.settings,
+            "format": FORMAT,
+            "settings": record.run.settings(),
             "about": record.about,
             "error": record.error,
             "history": history,
@@ -165,9 +161,13 @@ def _bundle(path: Path, problems: list[str]) -> list[Record]:
         if not line.strip():
             continue
         try:
-            records.append(_record(json.loads(line.decode()), path))
+            content = json.loads(line.decode())
+            about = content["about"] | {"format": content.get("format", 1)}
+            columns, error = content["history"], content["error"]
+            records.append(_record(about, content["settings"], columns, error, path))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            damaged.append(f"{path}, line {number}, is damaged; fetch the file again")
+            why = f" ({error})" if isinstance(error, UsageError) else ""
+            damaged.append(f"{path}, line {number}, is damaged{why}; fetch the file again")
             text = text and not isinstance(error, UnicodeDecodeError)
     if not records and not text:  # a picture or an archive, which has no lines to speak of
         damaged = [f"{path} is not text; give a file that noiseproof results --bundle wrote"]
@@ -175,12 +175,20 @@ def _bundle(path: Path, problems: list[str]) -> list[Record]:
     return records
 
 
-def _record(content: dict[str, Any], path: Path) -> Record:
-    columns, settings, about = content["history"], content["settings"], content["about"]
-    if not isinstance(settings, dict) or not isinstance(about, dict):
-        raise TypeError("settings are named")
+def _record(
+    about: dict[str, Any],
+    settings: dict[str, Any],
+    columns: dict[str, list[Any]],
+    error: str | None,
+    path: Path,
+) -> Record:
+    """A record of either format, checked."""
+    if about.pop("format", 1) == 1:
+        settings, about = upgraded_settings(settings, about), upgraded_about(about)
+        columns = upgraded_columns(columns)
+    run = ResolvedRun.from_settings(settings)
     rows = [
         {k: math.nan if v is None else float(v) for k, v in zip(columns, row, strict=True)}
         for row in zip(*columns.values(), strict=True)
     ]
-    return Record(settings, rows, about, content["error"], path)
+    return Record(run, rows, about, error, path)

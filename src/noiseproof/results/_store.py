@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._errors import UsageError
+
+FORMAT = 2  # of records: run.json and the lines of bundles
 ERROR = "error.json"
 _BESIDE = ".part"
 
@@ -81,8 +84,8 @@ class Folder:
             raise self.damaged(name)
         return content
 
-    def damaged(self, name: str) -> ValueError:
-        return ValueError(
+    def damaged(self, name: str) -> UsageError:
+        return UsageError(
             f"{self.path / name} is damaged; delete the folder {self.path} to run it again"
         )
 

@@ -1,4 +1,4 @@
-"""Training: one run as a value, and what brings it to its end.
+"""Training: a run as a value, and `fit`, which trains it.
 
 >>> from noiseproof import train
 >>> result = train.fit(train.Run(dataset="digits", rate=0.6, loss="nce", epochs=2, device="cpu"))
@@ -6,14 +6,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._protocols import side_by_side
-from ._run import Run
+from .._errors import DivergedError
+from ..runs import ResolvedRun, Run
 
 if TYPE_CHECKING:
-    from ._fit import DivergedError, Progress, fit, fit_many
+    from ._fit import Progress, fit, fit_many
     from ._job import Result
 
-__all__ = ["DivergedError", "Progress", "Result", "Run", "fit", "fit_many", "side_by_side"]
+__all__ = ["DivergedError", "Progress", "ResolvedRun", "Result", "Run", "fit", "fit_many"]
 
 
 def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch
@@ -22,3 +22,7 @@ def __getattr__(name: str) -> Any:  # a run can be described without waiting for
 
         return getattr(_fit, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,17 +14,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..results import write_atomically
+from .._errors import UsageError
+from ..results import Folder, write_atomically
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run after an epoch: its settings, its history so far, its tensors on the CPU."""
+    """A run after an epoch: its settings, its history so far, its state dict on the CPU."""
 
     settings: Mapping[str, Any]
-    fingerprint: str  # of the labels and the start, which settings alone may not name
+    fingerprint: str  # of the labels and of what overrides the settings
     epoch: int  # how many are done
     history: list[dict[str, float]]
     tensors: Mapping[str, Tensor]
@@ -55,6 +56,8 @@ def read(
         return None
     remedy = f"; delete it, or give --force, to start anew: {path}"
     content = _content(path, remedy)
+    if content.get("format") == 1:
+        content = _upgraded(content, path)
     try:
         saved = json.loads(content["settings"])
         found = Checkpoint(
@@ -65,7 +68,7 @@ def read(
         if not whole or content["format"] != FORMAT or len(found.history) != found.epoch:
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"the checkpoint is not one of this version{remedy}") from None
+        raise UsageError(f"the checkpoint is not one of this version{remedy}") from None
     wanted = json.loads(json.dumps(settings))
     if saved != wanted:
         differing = sorted(
@@ -73,15 +76,33 @@ def read(
             for k in saved.keys() | wanted.keys()
             if saved.get(k) != wanted.get(k)
         )
-        raise ValueError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
+        raise UsageError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
     if device and found.device not in ("", device):
-        raise ValueError(
+        raise UsageError(
             f"the checkpoint is of a run on {found.device}, which would come to other numbers on "
             f"{device}: give --device {found.device} to go on{remedy}"
         )
     if found.fingerprint != fingerprint:
-        raise ValueError(f"the checkpoint began from other labels, data, loss or network{remedy}")
+        raise UsageError(f"the checkpoint began from other labels, data, loss or network{remedy}")
     return found
+
+
+def _upgraded(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A checkpoint of the first format, in a folder that `noiseproof.results.upgrade` renamed."""
+    described = Folder(path.parent).read_json("run.json") or {}
+    names = {"momenta": "momentum_buffer", "average": "ema"}
+    tensors = {
+        names.get(name, name.replace("average.", "ema.", 1)): tensor
+        for name, tensor in content["tensors"].items()
+    }
+    history = [
+        {"lr" if k == "learning_rate" else k: v for k, v in row.items()}
+        for row in json.loads(content["history"])
+    ]
+    return content | {
+        "format": FORMAT, "tensors": tensors, "history": json.dumps(history),
+        "settings": json.dumps(described.get("settings")),
+    }  # fmt: skip
 
 
 def _content(path: Path, remedy: str) -> dict[str, Any]:
@@ -91,13 +112,13 @@ def _content(path: Path, remedy: str) -> dict[str, Any]:
                 raise zipfile.BadZipFile
         content = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise ValueError(f"the checkpoint cannot be read ({error.strerror}){remedy}") from None
+        raise UsageError(f"the checkpoint cannot be read ({error.strerror}){remedy}") from None
     except Exception as error:  # whatever damage makes of the archive and the pickle in it
         code = "weights_only" in str(error).lower() or "unsupported" in str(error).lower()
         what = "holds more than tensors and is not opened" if code else "is damaged"
-        raise ValueError(f"the checkpoint {what}{remedy}") from None
+        raise UsageError(f"the checkpoint {what}{remedy}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"the checkpoint is not one of this version{remedy}")
+        raise UsageError(f"the checkpoint is not one of this version{remedy}")
     return content
 
 

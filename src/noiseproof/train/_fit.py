@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._errors import DivergedError, UsageError
 from ..data import Dataset
 from ..noise import NoisyLabels
-from ..results import Folder, hash_of
+from ..results import Folder
+from ..runs import ResolvedRun, Run
 from ._checkpoint import Writer
-from ._digest import digest_of
-from ._job import Job, Result, Row, read_result, settings_of
+from ._digest import digests_of
+from ._job import Job, Result, Row, read_result
 from ._pack import GraphPack, Pack
-from ._run import Run
 from ._setup import Setup, device_of
-
-
-class DivergedError(ArithmeticError):
-    """The loss of a run turned into something that is not a finite number."""
 
 
 @dataclass(frozen=True)
 class Progress:
     """An epoch that has ended."""
 
-    run: Run
+    run: ResolvedRun
     epoch: int  # how many are done
     epochs: int
     row: Row
@@ -41,7 +39,7 @@ class Progress:
 
 
 def fit(
-    run: Run | None = None,
+    run: Run | ResolvedRun | None = None,
     *,
     data: Dataset | None = None,
     network: nn.Module | None = None,
@@ -49,6 +47,7 @@ def fit(
     labels: NoisyLabels | Tensor | None = None,
     prior: Tensor | None = None,
     out: Path | str | None = None,
+    name: str | None = None,
     data_root: Path | str | None = None,
     force: bool = False,
     on_epoch: Callable[[Progress], None] | None = None,
@@ -60,7 +59,7 @@ def fit(
     Args:
         run: the settings; ``Run()`` if none are given.
         data: a data set of your own in place of the run's (`noiseproof.data.from_arrays`). Its
-            labels are taken as they are, unless the run names a kind of noise.
+            labels are used as they are given, unless the run names a kind of noise.
         network: a network of your own in place of the run's; its weights are where training starts,
             and it holds the trained ones in the end. What it remembers between steps must be
             registered buffers that are changed in place, or a captured step would not see it.
@@ -71,6 +70,9 @@ def fit(
         prior: the share of each class, for ``run.balance``; uniform if not given.
         out: a folder under which the run keeps its own; with it, a run that was stopped goes on
             from its last epoch, and one that has ended is read and not trained again.
+        name: of the run. A run with data, labels, a network or a loss of your own is taken up again
+            only under a name, and refused if what can be compared differs; without a name it is
+            kept in a folder of its own each time.
         data_root: where data sets lie.
         force: start anew, whatever is in the folder.
         on_epoch: called after every epoch.
@@ -85,10 +87,10 @@ def fit(
     >>> len(result.history)
     2
     """
-    own = {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
+    overrides = {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
     result = fit_many(
-        [run or Run()], out=out, data_root=data_root, force=force, on_epoch=on_epoch,
-        graph=graph, compiled=compiled, own=own,
+        [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
+        graph=graph, compiled=compiled, overrides=overrides,
     )[0]  # fmt: skip
     if result.error is not None:
         raise DivergedError(result.error)
@@ -96,7 +98,7 @@ def fit(
 
 
 def fit_many(
-    runs: Iterable[Run],
+    runs: Iterable[Run | ResolvedRun],
     *,
     out: Path | str | None = None,
     data_root: Path | str | None = None,
@@ -105,7 +107,9 @@ def fit_many(
     graph: bool | None = None,
     compiled: bool | None = None,
     pack: int | None = None,
-    own: Mapping[str, Any] | None = None,
+    keep_models: bool = True,
+    overrides: Mapping[str, Any] | None = None,
+    name: str | None = None,
 ) -> list[Result]:
     """Train several runs, on a GPU side by side, each to the numbers that it gives alone.
 
@@ -119,67 +123,126 @@ def fit_many(
         on_epoch: called after every epoch of every run.
         graph: as in `fit`.
         compiled: as in `fit`.
-        pack: how many runs are trained side by side; by default as many as pay.
-        own: what stands in for the runs' own data, network, loss, labels and prior, as in `fit`.
-            If there are several runs each trains a copy of the network.
+        pack: how many runs are trained side by side; by default as many as is fastest.
+        keep_models: whether the trained networks are saved in the runs' folders.
+        overrides: what is used in place of the runs' ``data``, ``network``, ``loss``, ``labels``
+            and ``prior``, as in `fit`. If there are several runs each trains a copy of the network.
+        name: as in `fit`; of several runs each gets a number behind it.
     """
-    runs = list(runs)
     setup = Setup(data_root)
-    own = {k: v for k, v in (own or {}).items() if v is not None}
-    _check(own)
-    if "data" in own:  # labels that came with it are trained on as they are
-        runs = [replace(run, noise="none") if run.noise is None else run for run in runs]
-    digest = "" if out is None else digest_of(own)
+    overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
+    _check(overrides)
+    runs = list(runs)
+    resolved = _resolve(runs, overrides, name, kept=out is not None)
+    digests = {} if out is None else digests_of(overrides)
 
-    def folder_of(run: Run) -> Folder | None:
-        return None if out is None else Folder(Path(out) / hash_of(settings_of(run, own, digest)))
+    def folder_of(run: ResolvedRun) -> Folder | None:
+        return None if out is None else Folder(Path(out) / run.folder)
 
-    def job(run: Run) -> Job:
-        mine = own if len(runs) == 1 else _copies(own)  # each of several has its own
-        return Job(run, setup, folder_of(run), mine, digest)
+    def job(run: ResolvedRun) -> Job:
+        mine = overrides if len(resolved) == 1 else _copies(overrides)
+        return Job(run, setup, folder_of(run), mine, digests, keep_models)
 
-    results: dict[Run, Result] = {}
-    waiting: dict[tuple[Any, ...], list[Run]] = {}
-    for run in dict.fromkeys(runs):  # equal ones are trained once
+    auto = {
+        made for run, made in zip(runs, resolved, strict=True)
+        if isinstance(run, Run) and run.precision == "auto"
+    }  # fmt: skip
+    results: dict[ResolvedRun, Result] = {}
+    waiting: dict[tuple[Any, ...], list[ResolvedRun]] = {}
+    for run in dict.fromkeys(resolved):  # equal ones are trained once
         folder = folder_of(run)
         if folder is not None and force:
             shutil.rmtree(folder.path, ignore_errors=True)
-        done = None if folder is None else read_result(run, folder)
+        done = None if out is None else _find_result(run, Path(out), digests, auto)
         if done is not None:
             results[run] = done
         else:
-            waiting.setdefault(run.kind, []).append(run)
+            waiting.setdefault(run.pack_key, []).append(run)
     for alike in waiting.values():
-        with _on(device_of(alike[0].device)), _as_it_was(own):
+        with _on(device_of(alike[0].device)), _restored_on_error(overrides):
             while alike:
                 first = job(alike[0])
-                width = pack or first.pays()
+                width = pack or first.runs_per_gpu()
                 jobs = [first, *(job(run) for run in alike[1:width])]
                 _train(jobs, on_epoch, graph, compiled)
                 results |= {job.run: job.result() for job in jobs}
                 del alike[:width], first, jobs
-    return [results[run] for run in runs]
+    return [results[run] for run in resolved]
 
 
-def _check(own: Mapping[str, Any]) -> None:
+def _resolve(
+    runs: Sequence[Run | ResolvedRun], overrides: Mapping[str, Any], name: str | None, kept: bool
+) -> list[ResolvedRun]:
+    """Each run as it will be trained on its device.
+
+    One with something of the user's own gets a name, without which nobody could tell it from
+    another: the user's, or one that no other run has.
+    """
+    shown = _shown_names(overrides)
+    found = []
+    for i, run in enumerate(runs):
+        if isinstance(run, ResolvedRun):
+            found.append(run)
+            continue
+        on_gpu = device_of(run.device).type == "cuda"
+        named = "" if name is None else name if len(runs) == 1 else f"{name}-{i}"
+        made = run.resolve(on_gpu=on_gpu, overrides=shown, name=named)
+        if made.overrides and not named and kept:
+            made = replace(made, name=f"unnamed-{secrets.token_hex(6)}")
+        found.append(made)
+    return found
+
+
+def _find_result(
+    run: ResolvedRun, out: Path, digests: Mapping[str, str], auto: Collection[ResolvedRun]
+) -> Result | None:
+    """The result of a run that has ended; precision auto is satisfied by any."""
+    found, refused = None, None
+    for precision in (run.precision, *(("bf16", "fp32") if run in auto else ())):
+        like = replace(run, precision=precision)
+        try:
+            found = found or read_result(like, Folder(out / like.folder), digests)
+        except UsageError as error:
+            refused = refused or error
+    if found is None and refused is not None:
+        raise refused
+    return found
+
+
+def _shown_names(overrides: Mapping[str, Any]) -> dict[str, str]:
+    """What overrides a setting, by the name that results show."""
+    shown = dict.fromkeys(overrides, "")
+    if "data" in overrides:
+        shown["data"] = overrides["data"].name
+    if "network" in overrides:
+        shown["network"] = type(overrides["network"]).__name__
+    if "loss" in overrides:
+        loss = overrides["loss"]
+        named = getattr(loss, "__qualname__", type(loss).__qualname__)
+        shown["loss"] = str(loss) if isinstance(loss, nn.Module) else str(named)
+    return shown
+
+
+def _check(overrides: Mapping[str, Any]) -> None:
     for name, right, what, remedy in (
-        ("data", isinstance(own.get("data"), Dataset), "Dataset", "data.from_arrays makes one"),
-        ("network", isinstance(own.get("network"), nn.Module), "Module",
+        ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
+         "data.from_arrays makes one"),
+        ("network", isinstance(overrides.get("network"), nn.Module), "Module",
          "a network by its name goes to Run(model=...)"),
-        ("loss", callable(own.get("loss")), "function", "a text goes to Run(loss=...)"),
+        ("loss", callable(overrides.get("loss")), "function", "a text goes to Run(loss=...)"),
     ):  # fmt: skip
-        if name in own and not right:
-            raise ValueError(f"{name} must be a {what}, not {own[name]!r:.60}; {remedy}")
+        if name in overrides and not right:
+            raise UsageError(f"{name} must be a {what}, not {overrides[name]!r:.60}; {remedy}")
 
 
-def _copies(own: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in own.items()}
+def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
 
 
 @contextlib.contextmanager
-def _as_it_was(own: Mapping[str, Any]) -> Iterator[None]:
+def _restored_on_error(overrides: Mapping[str, Any]) -> Iterator[None]:
     """A run that does not end leaves the user's modules as they were, so that it can go on."""
-    modules = [v for v in own.values() if isinstance(v, nn.Module)]
+    modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
     before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
     try:
         yield
@@ -201,7 +264,7 @@ def _train(
     compiled: bool | None,
 ) -> None:
     """Train jobs of one kind to their end; those that are behind are brought up first."""
-    epochs = jobs[0].epochs
+    epochs = jobs[0].run.epochs
     # A run taken up again may be ahead of the others: those behind are trained until they meet.
     while pending := [j for j in jobs if len(j.history) < epochs and j.error is None]:
         epoch = min(len(j.history) for j in pending)
@@ -211,15 +274,15 @@ def _train(
 
 
 def _pack_of(jobs: Sequence[Job], graph: bool | None, compiled: bool | None) -> Pack:
-    trainees = [j.trainee for j in jobs]
-    on_gpu = trainees[0].loader.device.type == "cuda"
+    trainers = [j.trainer for j in jobs]
+    on_gpu = trainers[0].loader.device.type == "cuda"
     if not (on_gpu if graph is None else graph):
         if compiled:
-            raise ValueError("compiled=True is for steps that are captured as a CUDA graph")
-        return Pack(trainees)
+            raise UsageError("compiled=True is for steps that are captured as a CUDA graph")
+        return Pack(trainers)
     if compiled is None:  # it takes about as long as some thousand steps
-        compiled = jobs[0].network is not None and jobs[0].epochs * trainees[0].steps > 5000
-    return GraphPack(trainees, compiled=compiled)
+        compiled = jobs[0].network is not None and jobs[0].run.epochs * trainers[0].steps > 5000
+    return GraphPack(trainers, compiled=compiled)
 
 
 def _advance(
@@ -233,22 +296,20 @@ def _advance(
     try:
         for epoch in range(start, stop):
             began = time.perf_counter()
-            rows = pack.epoch(epoch)
+            measured = pack.train_epoch(epoch)
             seconds = (time.perf_counter() - began) / len(jobs)
-            for job, values in zip(jobs, rows, strict=True):
+            for job, metrics in zip(jobs, measured, strict=True):
                 if job.error is not None:
                     continue
-                measured = dict(zip(job.trainee.columns, values, strict=False))
-                row: Row = {"epoch": epoch + 1, **measured}
-                row["learning_rate"] = job.filled.learning_rate(epoch)
-                row["seconds"] = seconds
-                if values[-1] >= 0:
-                    job.fail(int(values[-1]), row)
+                row: Row = {"epoch": epoch + 1, **metrics.values}
+                row |= {"lr": job.run.lr_at(epoch), "seconds": seconds}
+                if metrics.diverged_step is not None:
+                    job.fail(metrics.diverged_step, row)
                     continue
                 job.add(row, writer)
                 if on_epoch is not None:
-                    speed = len(job.trainee.loader.images) / seconds
-                    on_epoch(Progress(job.run, epoch + 1, job.epochs, row, speed))
+                    speed = len(job.trainer.loader.images) / seconds
+                    on_epoch(Progress(job.run, epoch + 1, job.run.epochs, row, speed))
             if all(job.error is not None for job in jobs):
                 return
     finally:

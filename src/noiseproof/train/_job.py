@@ -1,7 +1,8 @@
-"""A run on its way: its trainee, its history, and the folder that they are kept in."""
+"""A run on its way: its trainer, its history, and the folder that they are kept in."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import math
@@ -14,26 +15,36 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import __version__
-from ..results import Folder, hash_of, write_atomically
+from .. import __version__, catalogue
+from .._errors import UsageError
+from ..results import FORMAT, Folder, write_atomically
+from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, read
-from ._protocols import side_by_side
-from ._run import Run
 from ._setup import Setup
-from ._trainee import Trainee
+from ._trainer import RunTrainer
 
 Row = dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A run that has ended."""
+    """A run that has ended.
 
-    run: Run
+    Attributes:
+        run: its settings, resolved.
+        history: a row an epoch.
+        folder: where its results are kept, if anywhere.
+        network: trained, on the CPU; None if it was trained another time.
+        ema_network: the same with the EMA of the weights, where the run asked for one.
+        error: why it ended early, if it did.
+    """
+
+    run: ResolvedRun
     history: list[Row]
     folder: Path | None = None
-    network: nn.Module | None = None  # trained, on the CPU; None if it was trained another time
-    error: str | None = None  # why it ended early
+    network: nn.Module | None = None
+    ema_network: nn.Module | None = None
+    error: str | None = None
 
     @property
     def accuracy(self) -> float:
@@ -44,85 +55,101 @@ class Result:
         return f"Result({self.run}, accuracy {self.accuracy:.4f})"
 
 
-def settings_of(run: Run, own: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """A run's settings; what is a user's own by its own name, and a digest that tells it apart."""
-    named: dict[str, Any] = {}
-    if "data" in own:
-        named["dataset"] = own["data"].name
-    if "labels" in own:
-        named |= {"noise": "given", "rate": 0.0}
-    if "network" in own:
-        named["model"] = type(own["network"]).__name__
-    if "loss" in own:
-        named["loss"] = _words(own["loss"])
-    return run.settings() | named | ({"own": digest} if own else {})
-
-
-def read_result(run: Run, folder: Folder) -> Result | None:
+def read_result(run: ResolvedRun, folder: Folder, digests: Mapping[str, str]) -> Result | None:
     """The result of a run that has ended."""
     content = folder.read_json("result.json")
     if content is None:
         return None
+    check_same_run(run, folder, digests)
     history = folder.read_history()
     if len(history) != content.get("epochs"):
         raise folder.damaged("history.csv")
-    return Result(run, history, folder.path, None, content.get("error"))
+    return Result(run, history, folder.path, error=content.get("error"))
+
+
+def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str]) -> None:
+    """Refuse a folder that holds another run under the name that the user gave."""
+    described = folder.read_json("run.json")
+    if described is None or not run.name:
+        return
+    saved, wanted = described.get("settings") or {}, run.settings()
+    differing = [
+        f"{name} is {saved.get(name)!r} there and {wanted.get(name)!r} here"
+        for name in sorted(saved.keys() | wanted.keys())
+        if saved.get(name) != wanted.get(name)
+    ]
+    known = described.get("overrides") or {}
+    differing += [f"the {part} differs" for part in digests if known.get(part) != digests[part]]
+    if differing:
+        raise UsageError(
+            f"{folder.path} holds another run of the name {run.name!r} ({'; '.join(differing)}): "
+            "give another name, or force=True to replace it"
+        )
 
 
 class Job:
-    """A run on its way: its trainee, its history, its folder."""
+    """A run on its way: its trainer, its history, its folder.
+
+    Args:
+        run: its settings.
+        setup: makes the trainer.
+        folder: where it is kept, if anywhere.
+        overrides: what is used in place of what the settings name.
+        digests: of the overrides.
+        keep_model: whether the trained network is saved.
+    """
 
     def __init__(
         self,
-        run: Run,
+        run: ResolvedRun,
         setup: Setup,
         folder: Folder | None,
-        own: Mapping[str, Any],
-        digest: str,
+        overrides: Mapping[str, Any],
+        digests: Mapping[str, str],
+        keep_model: bool,
     ) -> None:
         self.run = run
-        self.settings = settings_of(run, own, digest)
-        self.trainee: Trainee = setup.trainee(run, **own)
-        self.filled = self.trainee.run
-        assert self.filled.epochs is not None
-        self.epochs = self.filled.epochs
-        self.network: nn.Module | None = own.get("network")
+        self.trainer: RunTrainer = setup.trainer(run, **overrides)
+        self.network: nn.Module | None = overrides.get("network")
         self.folder = folder
+        self.keep_model = keep_model
         self.history: list[Row] = []
         self.error: str | None = None
         if folder is not None:
-            self.device = self.trainee.loader.device.type
-            self.fingerprint = _fingerprint(self.trainee, digest)
-            found = read(self.checkpoint, self.settings, self.fingerprint, self.device)
+            check_same_run(run, folder, digests)
+            self.device = self.trainer.loader.device.type
+            self.fingerprint = _fingerprint(self.trainer, digests)
+            found = read(self.checkpoint, run.settings(), self.fingerprint, self.device)
             if found is not None:
-                self.trainee.restore(found.tensors)
+                self.trainer.load_state_dict(found.tensors)
                 self.history = found.history
-            folder.write_json("run.json", describe(run, self.trainee, self.settings))
+            folder.write_json("run.json", describe(self.trainer, digests))
 
     @property
     def checkpoint(self) -> Path:
         assert self.folder is not None
         return self.folder.path / "checkpoint.pt"
 
-    def pays(self) -> int:
-        if self.trainee.loader.device.type != "cuda":
+    def runs_per_gpu(self) -> int:
+        """How many runs like this one are trained side by side on its device."""
+        if self.trainer.loader.device.type != "cuda":
             return 1
-        return side_by_side(None if self.network is not None else self.filled.model)
+        return catalogue.runs_per_gpu("" if self.network is not None else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:
         self.history.append(row)
         if self.folder is None:
             return
-        tensors, wait = _on_host(self.trainee.saved())
+        tensors, wait = _on_host(self.trainer.state_dict())
         history = list(self.history)
-        kept = Checkpoint(
-            self.settings, self.fingerprint, len(history), history, tensors, self.device
+        saved = Checkpoint(
+            self.run.settings(), self.fingerprint, len(history), history, tensors, self.device
         )
         folder, path = self.folder, self.checkpoint
 
         def write() -> None:
             wait()
-            kept.write(path)
+            saved.write(path)
             folder.write_history(history)
 
         writer.submit(path, write)
@@ -133,24 +160,30 @@ class Job:
             name, value = "gradient's norm", row["gradient_norm"]
         self.error = (
             f"the {name} became {value:g} in epoch {len(self.history) + 1}, "
-            f"step {step + 1} of {self.trainee.steps} ({self.run}); "
-            f"lower lr={self.filled.lr:g} or the loss's weights"
+            f"step {step + 1} of {self.trainer.steps} ({self.run}); "
+            f"lower lr={self.run.lr:g} or the loss's weights"
         )
 
     def result(self) -> Result:
-        network = self.network if self.network is not None else self.trainee.start
-        self.trainee.state.write_back(network)
+        network = self.network if self.network is not None else self.trainer.start
+        state, ema_network = self.trainer.state, None
+        state.write_back(network)
         network.eval()
+        if state.ema_weights is not None:
+            ema_network = copy.deepcopy(network)
+            state.write_back(ema_network, ema=True)
         if self.folder is not None:
-            self._finish(network)
+            self._finish(network, ema_network)
         path = None if self.folder is None else self.folder.path
-        return Result(self.run, self.history, path, network, self.error)
+        return Result(self.run, self.history, path, network, ema_network, self.error)
 
-    def _finish(self, network: nn.Module) -> None:
+    def _finish(self, network: nn.Module, ema_network: nn.Module | None) -> None:
         assert self.folder is not None
         self.folder.write_history(self.history)
-        if self.error is None:
+        if self.error is None and self.keep_model:
             _save_network(network, self.folder.path / "model.pt")
+            if ema_network is not None:
+                _save_network(ema_network, self.folder.path / "model-ema.pt")
         last = self.history[-1] if self.history else {}
         ended = {"error": self.error, "epochs": len(self.history)}
         self.folder.write_json("result.json", {**ended, **last})
@@ -177,37 +210,28 @@ def _save_network(network: nn.Module, path: Path) -> None:
     write_atomically(path, out.getvalue())
 
 
-def _fingerprint(trainee: Trainee, own: str) -> str:
-    """Of what a run starts from and is not named by its settings: the labels and the weights."""
-    digest = hashlib.sha256(own.encode())
-    for tensor in (trainee.loader.labels, trainee.clean, trainee.state.weights):
+def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
+    """Of what a run goes on from: the labels, the overrides and, of our own, the first weights."""
+    digest = hashlib.sha256("".join(f"{k}={v};" for k, v in digests.items()).encode())
+    tensors = [trainer.loader.labels, trainer.clean]
+    if "network" not in digests:  # whose first weights a checkpoint replaces
+        tensors.append(trainer.state.weights)
+    for tensor in tensors:
         digest.update(tensor.cpu().numpy().tobytes())
-    digest.update(type(trainee.network).__name__.encode())
+    digest.update(type(trainer.network).__name__.encode())
     return digest.hexdigest()
 
 
-def _words(loss: Any) -> str:
-    """A loss as it is written; a function by its name, any other object by that of its class."""
-    if isinstance(loss, nn.Module):
-        return str(loss)
-    return str(getattr(loss, "__qualname__", type(loss).__qualname__))
-
-
-def describe(run: Run, trainee: Trainee, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run, what they came to, and the versions and the machine that ran it."""
-    device = trainee.loader.device
-    loss = getattr(trainee.objective, "loss", None)
-    low = trainee.low is not None
+def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
+    """The content of run.json: the settings, and the versions and the machine that trained it."""
+    device = trainer.loader.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     return {
-        "hash": hash_of(settings),
-        "settings": dict(settings),
-        "loss": _words(loss) if loss is not None else run.loss,
-        "weight_decay": trainee.settings.weight_decay,
-        "l1": trainee.settings.l1,
-        "parameters": trainee.state.weights.numel(),
-        "noise_rate": float((trainee.loader.labels != trainee.clean).float().mean()),
-        "precision": "bf16" if low else run.precision.replace("auto", "fp32"),
+        "format": FORMAT,
+        "hash": trainer.run.hash,
+        "settings": trainer.run.settings(),
+        "parameters": trainer.state.weights.numel(),
+        "noise_rate": float((trainer.loader.labels != trainer.clean).float().mean()),
         "versions": {
             "noiseproof": __version__,
             "torch": torch.__version__,
@@ -215,4 +239,5 @@ def describe(run: Run, trainee: Trainee, settings: Mapping[str, Any]) -> dict[st
             "cuda": torch.version.cuda,
         },
         "machine": {"device": name or platform.machine(), "system": platform.system()},
+        **({"overrides": dict(digests)} if digests else {}),
     }

@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from .._errors import UsageError
 from .._seeds import derive
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
@@ -16,7 +17,7 @@ Criterion = Callable[[Tensor, Tensor], Tensor]
 class Objective(Protocol):
     """Logits, labels and the samples' indices to a number; told when an epoch begins."""
 
-    def begin(self, epoch: int) -> None: ...
+    def begin_epoch(self, epoch: int) -> None: ...
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor: ...
 
@@ -29,13 +30,13 @@ class LossObjective:
         self.balance = balance
         self.prior = prior
 
-    def begin(self, epoch: int) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         pass
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         value = self.loss(logits, labels)
         if value.dim():
-            raise ValueError(
+            raise UsageError(
                 f"a loss gives one number for a batch; this one gave {list(value.shape)}: "
                 'take its mean, or reduction="mean"'
             )
@@ -78,26 +79,30 @@ class NLNLObjective:
         counts = torch.bincount(labels, minlength=num_classes).clamp_min(1).float()
         self.weight = counts.max() / counts
         self.stage = torch.zeros((), device=labels.device)
-        self.drawn = torch.zeros(
+        self.complementary_labels = torch.zeros(
             len(labels), self.complements, dtype=torch.int64, device=labels.device
         )
 
-    def begin(self, epoch: int) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """This epoch's complementary labels and stage; in place, so that captured graphs see it."""
         generator = torch.Generator(self.labels.device).manual_seed(
             derive(self.seed, "complementary", epoch)
         )
         shift = torch.randint(
-            1, self.num_classes, self.drawn.shape, generator=generator, device=self.labels.device
+            1,
+            self.num_classes,
+            self.complementary_labels.shape,
+            generator=generator,
+            device=self.labels.device,
         )
-        self.drawn.copy_((self.labels.unsqueeze(1) + shift) % self.num_classes)
+        self.complementary_labels.copy_((self.labels.unsqueeze(1) + shift) % self.num_classes)
         self.stage.fill_(min(self.STAGES - 1, epoch * self.STAGES // self.epochs))
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         log_p = logits.log_softmax(1)
         p = log_p.exp()
         given = p.gather(1, labels.unsqueeze(1)).squeeze(1).detach()
-        others = self.drawn[index]
+        others = self.complementary_labels[index]
         negative = -(1 - p.gather(1, others)).clamp_min(1e-5).log().sum(1)
         positive = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1)
         first, last = self.stage < 1, self.stage > 1

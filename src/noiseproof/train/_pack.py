@@ -16,8 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._errors import UsageError
 from ..models import MLP
-from ._trainee import Trainee, forward
+from ._measure import EpochMetrics, to_host
+from ._trainer import RunTrainer, forward
 
 WARM_UP = 3  # runs before a capture, in which libraries choose their kernels
 
@@ -25,51 +27,51 @@ WARM_UP = 3  # runs before a capture, in which libraries choose their kernels
 class Pack:
     """Runs whose epochs have the same number of steps, one step of each at a time."""
 
-    def __init__(self, trainees: Sequence[Trainee]) -> None:
-        self.trainees = list(trainees)
-        first = self.trainees[0]
+    def __init__(self, trainers: Sequence[RunTrainer]) -> None:
+        self.trainers = list(trainers)
+        first = self.trainers[0]
         self.size, self.batch, self.chunk = (
             len(first.loader.images), first.loader.batch_size, first.chunk
         )  # fmt: skip
-        for t in self.trainees:
+        for t in self.trainers:
             if (len(t.loader.images), t.loader.batch_size, t.chunk) != (
                 self.size, self.batch, self.chunk,
             ):  # fmt: skip
-                raise ValueError("runs of a pack must have training sets and batches of one size")
+                raise UsageError("runs of a pack must have training sets and batches of one size")
 
-    def epoch(self, number: int) -> list[list[float]]:
-        """Train an epoch; what was measured, a row a run."""
-        on_gpu = self.trainees[0].loader.device.type == "cuda"
-        here = [torch.cuda.current_device()] if on_gpu else []
-        with self.settings(), torch.random.fork_rng(devices=here):
-            for t in self.trainees:
-                t.begin(number)
+    def train_epoch(self, epoch: int) -> list[EpochMetrics]:
+        """Train an epoch of each run; what was measured, in the order of the runs."""
+        on_gpu = self.trainers[0].loader.device.type == "cuda"
+        devices = [torch.cuda.current_device()] if on_gpu else []
+        with self.backend_flags(), torch.random.fork_rng(devices=devices):
+            for t in self.trainers:
+                t.begin_epoch(epoch)
                 t.network.train()
-            seed = self.trainees[0].seed_global(number)
+            seed = self.trainers[0].global_seed(epoch)
             torch.default_generator.manual_seed(seed)
             if on_gpu:
                 torch.cuda.manual_seed(seed)
             for start in range(0, self.size, self.chunk):
-                for t in self.trainees:
-                    t.fill(start)
+                for t in self.trainers:
+                    t.fill_chunk(start)
                 whole, rest = divmod(min(self.chunk, self.size - start), self.batch)
                 for _ in range(whole):
                     self.step(self.batch)
                 if rest:
                     self.step(rest)
-            return [row.tolist() for row in self.measure()]
+            return to_host(self.measure())
 
     def step(self, size: int) -> None:
-        for t in self.trainees:
+        for t in self.trainers:
             t.step(size)
 
-    def measure(self) -> list[Tensor]:
-        return [t.measure() for t in self.trainees]
+    def measure(self) -> list[dict[str, Tensor]]:
+        return [t.measure() for t in self.trainers]
 
     @contextlib.contextmanager
-    def settings(self) -> Iterator[None]:
-        """The global switches that a run wants, and then as they were."""
-        first = self.trainees[0]
+    def backend_flags(self) -> Iterator[None]:
+        """Set torch's global flags as the runs want them, and restore them in the end."""
+        first = self.trainers[0]
         if first.loader.device.type != "cuda":
             # Layers this small are slower on several threads, and come to other last digits.
             threads = torch.get_num_threads()
@@ -79,94 +81,94 @@ class Pack:
             finally:
                 torch.set_num_threads(threads)
             return
-        same = torch.backends.cudnn.deterministic  # the user's wish for the same bits every time
+        deterministic = torch.backends.cudnn.deterministic  # as the user set it
         with contextlib.ExitStack() as stack:
-            _switch(stack, torch.backends.cudnn, "enabled", True)
-            _switch(stack, torch.backends.cudnn, "benchmark", not same)
+            _set_flag(stack, torch.backends.cudnn, "enabled", True)
+            _set_flag(stack, torch.backends.cudnn, "benchmark", not deterministic)
             set_tf32(stack, first.run.precision != "fp32")
             yield
 
 
-def _switch(stack: contextlib.ExitStack, where: Any, name: str, value: object) -> None:
-    stack.callback(setattr, where, name, getattr(where, name))
-    setattr(where, name, value)
+def _set_flag(stack: contextlib.ExitStack, module: Any, name: str, value: object) -> None:
+    stack.callback(setattr, module, name, getattr(module, name))
+    setattr(module, name, value)
 
 
 def set_tf32(stack: contextlib.ExitStack, use: bool) -> None:
-    """Whether float32 products may be rounded to TF32, and in the end as it was.
+    """Set whether float32 products may be rounded to TF32, until the stack is closed.
 
     Newer torch has another switch for it, and refuses the old one once a user has touched the new.
     """
     if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-        _switch(stack, torch.backends.cuda.matmul, "fp32_precision", "tf32" if use else "ieee")
+        _set_flag(stack, torch.backends.cuda.matmul, "fp32_precision", "tf32" if use else "ieee")
         convolutions = torch.backends.cudnn.conv  # type: ignore[attr-defined]
-        _switch(stack, convolutions, "fp32_precision", "tf32" if use else "ieee")
+        _set_flag(stack, convolutions, "fp32_precision", "tf32" if use else "ieee")
     else:
-        _switch(stack, torch.backends.cuda.matmul, "allow_tf32", use)
-        _switch(stack, torch.backends.cudnn, "allow_tf32", use)
+        _set_flag(stack, torch.backends.cuda.matmul, "allow_tf32", use)
+        _set_flag(stack, torch.backends.cudnn, "allow_tf32", use)
 
 
 class GraphPack(Pack):
     """The same on a GPU, each step of all runs one replay of a graph.
 
     Args:
-        trainees: the runs.
+        trainers: the runs.
         compiled: whether the networks are compiled, which takes a while and then makes steps of
             networks faster that bring no kernels of their own. A short last batch is captured but
             not compiled.
     """
 
-    def __init__(self, trainees: Sequence[Trainee], *, compiled: bool) -> None:
-        super().__init__(trainees)
+    def __init__(self, trainers: Sequence[RunTrainer], *, compiled: bool) -> None:
+        super().__init__(trainers)
         self.compiled = compiled
         self._graphs: dict[object, tuple[torch.cuda.CUDAGraph, Any]] = {}
-        self._streams = [_stream() for _ in self.trainees]
+        self._streams = [_stream() for _ in self.trainers]
 
     def step(self, size: int) -> None:
         if size not in self._graphs:
             compiled = self.compiled and size == self.batch
-            for t in self.trainees:
+            for t in self.trainers:
                 t.forward = compiled_forward() if compiled else forward
             self._graphs[size] = self._capture(lambda t: t.step(size))
         self._graphs[size][0].replay()
 
-    def measure(self) -> list[Tensor]:
+    def measure(self) -> list[dict[str, Tensor]]:
         if "measure" not in self._graphs:
-            self._graphs["measure"] = self._capture(Trainee.measure)
+            self._graphs["measure"] = self._capture(RunTrainer.measure)
         graph, rows = self._graphs["measure"]
         graph.replay()
         return rows  # type: ignore[no-any-return]
 
-    def _capture(self, work: Callable[[Trainee], Any]) -> tuple[torch.cuda.CUDAGraph, list[Any]]:
-        """Record the same work for each run, on a stream of its own; nothing of it takes effect."""
-        before = [[t.clone() for t in trainee.moving()] for trainee in self.trainees]
+    def _capture(self, work: Callable[[RunTrainer], Any]) -> tuple[torch.cuda.CUDAGraph, list[Any]]:
+        """Capture the same work for each run, on a stream of its own, and undo its effects."""
+        before = [[t.clone() for t in trainer.mutable_tensors()] for trainer in self.trainers]
         drawn = torch.cuda.get_rng_state()
         main = torch.cuda.current_stream()
         side = _stream()
         side.wait_stream(main)
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
-                for trainee, saved in zip(self.trainees, before, strict=True):
-                    work(trainee)
-                    _put_back(trainee, saved)
+                for trainer, saved in zip(self.trainers, before, strict=True):
+                    work(trainer)
+                    _restore(trainer, saved)
         main.wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         results = []
         with torch.cuda.graph(graph):
             here = torch.cuda.current_stream()
-            for trainee, stream in zip(self.trainees, self._streams, strict=True):
+            for trainer, stream in zip(self.trainers, self._streams, strict=True):
                 stream.wait_stream(here)
                 with torch.cuda.stream(stream):
-                    results.append(work(trainee))
+                    results.append(work(trainer))
             for stream in self._streams:
                 here.wait_stream(stream)
         torch.cuda.set_rng_state(drawn)
         return graph, results  # what is captured has not run
 
 
-def _put_back(trainee: Trainee, saved: Sequence[Tensor]) -> None:
-    for tensor, value in zip(trainee.moving(), saved, strict=True):
+def _restore(trainer: RunTrainer, saved: Sequence[Tensor]) -> None:
+    for tensor, value in zip(trainer.mutable_tensors(), saved, strict=True):
         tensor.copy_(value)
 
 

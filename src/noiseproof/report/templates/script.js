@@ -1,35 +1,37 @@
 "use strict";
-// The page's own code: draws a panel when it comes near, and answers pointer, keys and buttons.
+// Draws each plot when it is scrolled into view, and handles the pointer, the keys and the buttons.
 (() => {
   const page = JSON.parse(document.getElementById("report-data").textContent);
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const tooltip = document.getElementById("tooltip");
   const spoken = document.getElementById("spoken");
-  const plots = new Map(); // the element of a plot -> what is known of it
+  const plots = new Map(); // from the element of a plot to its data and state
   const theme = () => root.dataset.theme || (system.matches ? "dark" : "light");
 
   for (const element of document.querySelectorAll(".plot")) {
     const figure = element.closest(".chart");
     const panel = page.figures[figure.dataset.figure][Number(element.dataset.panel)];
-    const xs = [...new Set((panel.lines || []).flatMap((line) => page.xs[line[1]]))];
+    const xs = [...new Set((panel.curves || []).flatMap((curve) => page.xs[curve[1]]))];
     xs.sort((a, b) => a - b);
     plots.set(element, { element, figure, panel, xs, view: null, drawn: null, at: null, hidden: [] });
   }
 
   function rows(panel) {
     if (panel.rows) return panel.rows;
-    return panel.lines.flatMap(([label, x, y, d]) =>
-      page.xs[x].map((at, i) => ({ l: page.labels[label], x: at, y: y[i], d: d ? d[i] : null })),
+    return panel.curves.flatMap(([label, x, y, deviation]) =>
+      page.xs[x].map((at, i) => ({
+        label: page.labels[label], x: at, y: y[i], deviation: deviation ? deviation[i] : null,
+      })),
     );
   }
 
   async function draw(plot) {
     if (plot.drawn === theme()) return;
     const name = (plot.drawn = theme());
-    const spec = page.charts[name][plot.panel.kind];
+    const spec = page.specs[name][plot.panel.chart];
     const given = { rows: { values: rows(plot.panel) }, hidden: { value: plot.hidden } };
-    const scale = plot.panel.y ? { y: { domain: plot.panel.y } } : {};
+    const scale = plot.panel.y_domain ? { y: { domain: plot.panel.y_domain } } : {};
     const filled = {
       ...spec,
       scales: spec.scales.map((one) => ({ ...one, ...scale[one.name] })),
@@ -54,52 +56,52 @@
     }
   }
 
-  // Reading lines off: the nearest point to the pointer, or the next one by the arrow keys.
-  function read(plot, at, x, y) {
+  // Shows the values of all curves at one x in the tooltip, and returns them as text.
+  function readOff(plot, at, x, y) {
     plot.at = at;
     const found = [];
-    for (const [label, grid, ys, ds] of plot.panel.lines) {
-      const i = page.xs[grid].indexOf(at);
+    for (const [label, xIndex, ys, deviations] of plot.panel.curves) {
+      const i = page.xs[xIndex].indexOf(at);
       const name = page.labels[label];
       if (i >= 0 && ys[i] !== null && !plot.hidden.includes(name))
-        found.push({ name, y: ys[i], d: ds ? ds[i] : null, mark: markOf(plot, name) });
+        found.push({ name, y: ys[i], deviation: deviations ? deviations[i] : null, swatch: swatchOf(plot, name) });
     }
-    point(plot, found);
+    drawCursor(plot, found);
     found.sort((a, b) => b.y - a.y);
     const head = document.createElement("b");
-    head.textContent = `${page.across[plot.panel.kind]} ${at}`;
-    const lines = found.map(({ name, y: value, d, mark }) => {
+    head.textContent = `${page.x_titles[plot.panel.chart]} ${at}`;
+    const lines = found.map(({ name, y: value, deviation, swatch }) => {
       const row = document.createElement("div");
       row.className = "row";
       const number = document.createElement("span");
       number.className = "y";
       number.textContent = value.toFixed(2);
-      if (d !== null) {
+      if (deviation !== null) {
         const small = document.createElement("small");
-        small.textContent = ` ± ${d.toFixed(2)}`;
+        small.textContent = ` ± ${deviation.toFixed(2)}`;
         number.append(small);
       }
-      row.append(mark.cloneNode(true), name, number);
+      row.append(swatch.cloneNode(true), name, number);
       return row;
     });
     show([head, ...lines], x, y);
     return [head.textContent, ...found.map((f) => `${f.name} ${f.y.toFixed(1)}`)].join(", ");
   }
 
-  const markOf = (plot, name) => plot.figure.querySelector(`[data-label="${CSS.escape(name)}"] svg`);
+  const swatchOf = (plot, name) => plot.figure.querySelector(`[data-label="${CSS.escape(name)}"] svg`);
 
-  // Where the scales begin, in the pixels of the chart.
-  function corner(plot) {
+  // The origin of the scales, in pixels of the chart.
+  function scaleOrigin(plot) {
     const [left, top] = plot.view.origin();
     const padding = plot.view.padding();
     return [left + padding.left, top + padding.top];
   }
 
-  // A rule and a dot on every line, over the chart, so that reading runs nothing anew.
-  function point(plot, found) {
+  // Draws a rule and a dot on every curve over the chart, so that Vega need not run again.
+  function drawCursor(plot, found) {
     const svg = plot.element.querySelector("svg");
     const [x, y] = [plot.view.scale("x"), plot.view.scale("y")];
-    const [left, top] = corner(plot);
+    const [left, top] = scaleOrigin(plot);
     const make = (name, values) => {
       const node = document.createElementNS("http://www.w3.org/2000/svg", name);
       for (const [key, value] of Object.entries(values)) node.setAttribute(key, value);
@@ -107,20 +109,20 @@
     };
     const at = left + x(plot.at);
     const [bottom, high] = y.range();
-    const overlay = make("g", { class: "reading" });
+    const overlay = make("g", { class: "cursor" });
     overlay.append(make("line", { x1: at, x2: at, y1: top + high, y2: top + bottom }));
-    for (const one of found) {
-      const cy = y(one.y);
+    for (const curve of found) {
+      const cy = y(curve.y);
       if (cy < high || cy > bottom) continue;
       const dot = make("circle", { cx: at, cy: top + cy, r: 3.5 });
-      dot.style.fill = getComputedStyle(one.mark).stroke;
+      dot.style.fill = getComputedStyle(curve.swatch).stroke;
       overlay.append(dot);
     }
-    erase(plot);
+    removeCursor(plot);
     svg.append(overlay);
   }
 
-  const erase = (plot) => plot.element.querySelectorAll(".reading").forEach((old) => old.remove());
+  const removeCursor = (plot) => plot.element.querySelectorAll(".cursor").forEach((old) => old.remove());
 
   function show(nodes, x, y) {
     tooltip.replaceChildren(...nodes);
@@ -138,7 +140,7 @@
     tooltip.hidden = true;
     if (!plot) return;
     plot.at = null;
-    erase(plot);
+    removeCursor(plot);
   }
 
   const nearest = (xs, x) => xs.reduce((a, b) => (Math.abs(b - x) < Math.abs(a - x) ? b : a));
@@ -154,16 +156,16 @@
   }
 
   for (const plot of plots.values()) {
-    if (!plot.panel.lines) continue;
+    if (!plot.panel.curves) continue;
     const { element } = plot;
     element.addEventListener("pointermove", (event) => {
       const svg = plot.view && element.querySelector("svg");
       if (!svg) return;
-      const inside = event.clientX - svg.getBoundingClientRect().left - corner(plot)[0];
+      const inside = event.clientX - svg.getBoundingClientRect().left - scaleOrigin(plot)[0];
       const x = plot.view.scale("x").invert(inside);
       const [low, high] = plot.view.scale("x").domain();
       const seen = plot.xs.filter((at) => at >= low && at <= high);
-      if (seen.length) read(plot, nearest(seen, x), event.clientX, event.clientY);
+      if (seen.length) readOff(plot, nearest(seen, x), event.clientX, event.clientY);
     });
     element.addEventListener("pointerleave", () => hide(plot));
     element.addEventListener("blur", () => hide(plot));
@@ -175,7 +177,7 @@
         const from = plot.at === null ? (step > 0 ? -1 : last + 1) : plot.xs.indexOf(plot.at);
         const box = element.getBoundingClientRect();
         const at = plot.xs[Math.min(last, Math.max(0, from + step))];
-        spoken.textContent = read(plot, at, box.left + box.width / 2, box.top + 20);
+        spoken.textContent = readOff(plot, at, box.left + box.width / 2, box.top + 20);
       } else if (event.key === "+" || event.key === "=") zoom(plot, 0.7);
       else if (event.key === "-") zoom(plot, 1 / 0.7);
       else if (event.key === "0") zoom(plot, 0);
@@ -205,12 +207,12 @@
     }
   }
 
-  function choose(name) {
+  function setTheme(name) {
     root.dataset.theme = name;
     try { localStorage.setItem("noiseproof-theme", name); } catch (refused) { /* a private window */ }
     redraw();
   }
-  document.getElementById("theme").addEventListener("click", () => choose(theme() === "dark" ? "light" : "dark"));
+  document.getElementById("theme").addEventListener("click", () => setTheme(theme() === "dark" ? "light" : "dark"));
   system.addEventListener("change", () => root.dataset.theme || redraw());
 
   let before;
@@ -227,12 +229,12 @@
     if (theme() === "dark") redraw();
   });
 
-  const near = new IntersectionObserver((entries) => {
+  const observer = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
-      near.unobserve(target);
+      observer.unobserve(target);
       draw(plots.get(target));
     }
   }, { rootMargin: "600px" });
-  for (const element of plots.keys()) near.observe(element);
+  for (const element of plots.keys()) observer.observe(element);
 })();

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._errors import UsageError, UsageTypeError
 from .._hints import nearest
 
 
@@ -53,13 +54,15 @@ class Hyper:
         """``value`` as a float, or one line that says what was expected."""
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             given = f"{value!r} ({type(value).__name__})"
-            raise TypeError(f"{loss}: {self.name} must be a number, {self.range}; it was {given}")
+            raise UsageTypeError(
+                f"{loss}: {self.name} must be a number, {self.range}; it was {given}"
+            )
         number = float(value)
         inside = self.above < number < self.below and self.at_least <= number <= self.at_most
         if not (inside and math.isfinite(number)):
-            raise ValueError(f"{loss}: {self.name} = {number:g} is out of range, {self.range}")
+            raise UsageError(f"{loss}: {self.name} = {number:g} is out of range, {self.range}")
         if self.integer and number != int(number):
-            raise ValueError(f"{loss}: {self.name} = {number:g} must be a whole number")
+            raise UsageError(f"{loss}: {self.name} = {number:g} must be a whole number")
         return number
 
 
@@ -83,7 +86,7 @@ def check_all(
     for name in given:
         if name not in declared:
             takes = ", ".join(declared) or "none"
-            raise TypeError(
+            raise UsageTypeError(
                 f"{loss} has no hyper-parameter {name!r}{nearest(name, declared)}; it takes {takes}"
             )
     return tuple((n, h.check(given.get(n, h.default), loss)) for n, h in declared.items())

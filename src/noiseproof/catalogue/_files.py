@@ -1,4 +1,4 @@
-"""What is published where, as data: the files, how to know them, and what they hold.
+"""Which files are published where, and the digests by which they are known.
 
 A digest is the sha256 of the arrays in a file, images [N, C, H, W] and then labels, as bytes. It
 holds whatever the container (compressed or not, pickled by any Python), so damage of any kind to
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Published:
-    """Files that lie together.
+class FileSet:
+    """Files that are published together.
 
     Attributes:
         name: the folder of our own that downloads go to.
@@ -30,36 +30,13 @@ class Published:
     mirrors: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ImageSource:
-    """A data set of images: its files, and what must be found in them."""
-
-    files: Published
-    layout: str  # of the files, "idx" or "cifar"
-    shape: tuple[int, int, int]
-    sizes: tuple[int, int]  # images to train on, to test on
-    classes: tuple[str, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class HumanSource:
-    """Labels that people gave to the images of a data set."""
-
-    files: Published
-    size: int
-    num_classes: int
-    columns: tuple[str, ...]  # the digest is over these
-
-
 _IDX = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
 
 
 def _idx(
     name: str, folder: str, digests: list[str], md5: list[str], mirrors: tuple[str, ...]
-) -> Published:
-    return Published(
+) -> FileSet:
+    return FileSet(
         name,
         (f"{folder}/raw", name, ""),
         {f"{file}-ubyte": digest for file, digest in zip(_IDX, digests, strict=True)},
@@ -68,7 +45,7 @@ def _idx(
     )
 
 
-_MNIST = _idx(
+MNIST = _idx(
     "mnist",
     "MNIST",
     [
@@ -89,7 +66,7 @@ _MNIST = _idx(
     ),
 )
 
-_FASHION_MNIST = _idx(
+FASHION_MNIST = _idx(
     "fashion-mnist",
     "FashionMNIST",
     [
@@ -112,7 +89,7 @@ _FASHION_MNIST = _idx(
 
 _TORONTO = ("https://www.cs.toronto.edu/~kriz/", "http://www.cs.toronto.edu/~kriz/")
 
-_CIFAR10 = Published(
+CIFAR10 = FileSet(
     "cifar10",
     ("cifar-10-batches-py", ""),
     {
@@ -127,7 +104,7 @@ _CIFAR10 = Published(
     _TORONTO,
 )
 
-_CIFAR100 = Published(
+CIFAR100 = FileSet(
     "cifar100",
     ("cifar-100-python", ""),
     {
@@ -144,88 +121,19 @@ _UCSC = (
 )
 
 
-def _human(name: str, file: str, digest: str, sha256: str) -> Published:
-    return Published(
-        name, ("cifar-n", "data", ""), {file: digest}, {file: f"sha256:{sha256}"}, _UCSC
-    )
+def _human(name: str, file: str, digest: str, sha256: str) -> FileSet:
+    return FileSet(name, ("cifar-n", "data", ""), {file: digest}, {file: f"sha256:{sha256}"}, _UCSC)
 
 
-_CIFAR10N = _human(
+CIFAR10N = _human(
     "cifar10n",
     "CIFAR-10_human.pt",
     "e14cd65ab126cbc76931e583d779c39e41ca4cdc91320f957d420e0777099268",
     "873e69c39cb9b5e97fb6bae2d60bb59b38a5cbc31d2b868f7903dcb2b9dd2310",
 )
-_CIFAR100N = _human(
+CIFAR100N = _human(
     "cifar100n",
     "CIFAR-100_human.pt",
     "06872140a9a2cc6255a7b877008e2587e14b06843363ca45148ffc7fcf0c4234",
     "bd2d80409754d420292d622e15e25248ba21e37d27429efac49c8da723f44394",
 )
-
-DIGITS = tuple("0123456789")
-_FASHION = (
-    "T-shirt/top", "trouser", "pullover", "dress", "coat",
-    "sandal", "shirt", "sneaker", "bag", "ankle boot",
-)  # fmt: skip
-_TEN = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
-_HUNDRED = (
-    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle", "bottle",
-    "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle", "caterpillar", "cattle",
-    "chair", "chimpanzee", "clock", "cloud", "cockroach", "couch", "crab", "crocodile", "cup",
-    "dinosaur", "dolphin", "elephant", "flatfish", "forest", "fox", "girl", "hamster", "house",
-    "kangaroo", "keyboard", "lamp", "lawn_mower", "leopard", "lion", "lizard", "lobster", "man",
-    "maple_tree", "motorcycle", "mountain", "mouse", "mushroom", "oak_tree", "orange", "orchid",
-    "otter", "palm_tree", "pear", "pickup_truck", "pine_tree", "plain", "plate", "poppy",
-    "porcupine", "possum", "rabbit", "raccoon", "ray", "road", "rocket", "rose", "sea", "seal",
-    "shark", "shrew", "skunk", "skyscraper", "snail", "snake", "spider", "squirrel", "streetcar",
-    "sunflower", "sweet_pepper", "table", "tank", "telephone", "television", "tiger", "tractor",
-    "train", "trout", "tulip", "turtle", "wardrobe", "whale", "willow_tree", "wolf", "woman",
-    "worm",
-)  # fmt: skip
-
-# Means and deviations are the four digits that the field uses; a test holds them to the images.
-IMAGES: dict[str, ImageSource] = {
-    "mnist": ImageSource(_MNIST, "idx", (1, 28, 28), (60000, 10000), DIGITS, (0.1307,), (0.3081,)),
-    "fashion-mnist": ImageSource(
-        _FASHION_MNIST, "idx", (1, 28, 28), (60000, 10000), _FASHION, (0.2860,), (0.3530,)
-    ),
-    "cifar10": ImageSource(
-        _CIFAR10,
-        "cifar",
-        (3, 32, 32),
-        (50000, 10000),
-        _TEN,
-        (0.4914, 0.4822, 0.4465),
-        (0.2470, 0.2435, 0.2616),
-    ),
-    "cifar100": ImageSource(
-        _CIFAR100,
-        "cifar",
-        (3, 32, 32),
-        (50000, 10000),
-        _HUNDRED,
-        (0.5071, 0.4865, 0.4409),
-        (0.2673, 0.2564, 0.2762),
-    ),
-}
-
-_CIFAR10N_COLUMNS = (
-    "clean_label", "aggre_label", "worse_label", "random_label1", "random_label2", "random_label3",
-)  # fmt: skip
-HUMAN_FILES: dict[str, HumanSource] = {
-    "cifar10n": HumanSource(_CIFAR10N, 50000, 10, _CIFAR10N_COLUMNS),
-    "cifar100n": HumanSource(_CIFAR100N, 50000, 100, ("clean_label", "noisy_label")),
-}
-
-# By name: the file, the column, and what is in it.
-HUMAN: dict[str, tuple[str, str, str]] = {
-    "cifar10n-worst": ("cifar10n", "worse_label", "a wrong label where one of three people erred"),
-    "cifar10n-aggregate": ("cifar10n", "aggre_label", "what most of three people said"),
-    "cifar10n-random1": ("cifar10n", "random_label1", "what the first of three people said"),
-    "cifar10n-random2": ("cifar10n", "random_label2", "what the second of three people said"),
-    "cifar10n-random3": ("cifar10n", "random_label3", "what the third of three people said"),
-    "cifar100n": ("cifar100n", "noisy_label", "what one person said"),
-}

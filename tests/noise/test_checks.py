@@ -1,4 +1,4 @@
-"""What comes in and what is refused; a tensor in is a tensor out."""
+"""The checks of inputs; results have the type of the labels that were given."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_noise_object_is_a_value(generator):
     noisy = generator(LABELS, 0.3, num_classes=4, seed=1)
     for again in (copy.deepcopy(noisy), pickle.loads(pickle.dumps(noisy))):
         np.testing.assert_array_equal(again.labels, noisy.labels)
-        np.testing.assert_array_equal(again.asked, noisy.asked)
+        np.testing.assert_array_equal(again.requested_matrix, noisy.requested_matrix)
     with pytest.raises(AttributeError):
         noisy.labels = LABELS
 
@@ -145,11 +145,11 @@ def test_matrices_refused(T, error, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [np.float32, torch.tensor, np.ndarray.tolist])
-def test_matrices_of_any_kind(kind):
+@pytest.mark.parametrize("convert", [np.float32, torch.tensor, np.ndarray.tolist])
+def test_matrices_of_any_kind(convert):
     T = noise.matrix("symmetric", 0.3, num_classes=4)
-    noisy = noise.from_matrix(LABELS, kind(T))
-    np.testing.assert_allclose(noisy.asked, T, atol=1e-7)
+    noisy = noise.from_matrix(LABELS, convert(T))
+    np.testing.assert_allclose(noisy.requested_matrix, T, atol=1e-7)
     np.testing.assert_array_equal(noisy.labels, noise.from_matrix(LABELS, T).labels)
 
 

@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from noiseproof.train import Run
-from noiseproof.train._protocols import PROTOCOLS, protocol_of
-from noiseproof.train._setup import loss_of
+from noiseproof.catalogue import DATASETS, protocol_of
+from noiseproof.runs import Run
+from noiseproof.syntax import canonical
 
 # The table of shared/FACTS.md, "Training": model, epochs, rate, decay, crop, flip, rotation.
 PAPER = {
@@ -36,9 +36,9 @@ def test_settings_of_the_paper(name, table, dataset):
 def test_nesterov_and_a_floor_are_the_authors_on_mnist_alone():
     odd = {
         (name, dataset): (p.nesterov, p.lr_floor)
-        for name, table in PROTOCOLS.items()
-        for dataset, p in table.items()
-        if p.nesterov or p.lr_floor
+        for dataset, entry in DATASETS.items()
+        for name, p in entry.protocols.items()
+        if (p.nesterov or p.lr_floor) and dataset != "webvision"
     }
     assert odd == {("authors", "mnist"): (True, 1e-3)}
 
@@ -46,8 +46,12 @@ def test_nesterov_and_a_floor_are_the_authors_on_mnist_alone():
 def test_others_take_the_settings_of_cifar10():
     assert protocol_of("paper", "mine") == protocol_of("paper", "cifar10")
     assert protocol_of("paper", "fashion-mnist") == protocol_of("paper", "mnist")
-    with pytest.raises(ValueError, match="unknown protocol 'mine'; the known ones are paper, auth"):
-        protocol_of("mine", "cifar10")
+
+
+def test_webvision_has_the_paper_s_settings():
+    p = protocol_of("paper", "webvision")
+    found = (p.model, p.epochs, p.lr, p.weight_decay, p.batch_size, p.nesterov, p.schedule)
+    assert found == ("resnet50-imagenet", 250, 0.4, 3e-5, 512, True, "exponential")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,8 @@ def test_others_take_the_settings_of_cifar10():
     ],
 )
 def test_a_published_loss_brings_its_decay_and_its_l1(settings, decay, l1):
-    assert loss_of(Run(dataset="cifar10", **settings))[1:] == (decay, l1)
+    run = Run(dataset="cifar10", **settings).resolve()
+    assert (run.weight_decay, run.l1) == (decay, l1)
 
 
 @pytest.mark.parametrize(
@@ -76,37 +81,37 @@ def test_a_published_loss_brings_its_decay_and_its_l1(settings, decay, l1):
     ],
 )
 def test_a_name_takes_the_weights_of_the_protocol(dataset, protocol, text):
-    loss, _, _ = loss_of(Run(dataset=dataset, protocol=protocol, loss="nce+rce"))
-    assert str(loss) == text
+    run = Run(dataset=dataset, protocol=protocol, loss="nce+rce").resolve()
+    assert run.loss == canonical(text)
 
 
 def test_an_unknown_loss_is_named():
     with pytest.raises(ValueError, match=r"unknown loss 'ncee' \(did you mean 'nce'\?\)"):
-        loss_of(Run(loss="ncee"))
+        Run(loss="ncee").resolve()
     with pytest.raises(ValueError, match="anl-ce has no published settings for 'digits'"):
-        loss_of(Run(loss="anl-ce"))
+        Run(loss="anl-ce").resolve()
 
 
 def test_nlnl_takes_ten_times_as_long():
-    assert Run(loss="nlnl", dataset="cifar10").filled().epochs == 1200
-    assert Run(loss="nlnl", dataset="cifar10", epochs=6).filled().epochs == 6
+    assert Run(loss="nlnl", dataset="cifar10").resolve().epochs == 1200
+    assert Run(loss="nlnl", dataset="cifar10", epochs=6).resolve().epochs == 6
 
 
 @pytest.mark.parametrize("floor", [0.0, 1e-3])
 def test_the_cosine_is_torch_s(floor):
-    run = Run(epochs=7, lr=0.05, lr_floor=floor)
+    run = Run(epochs=7, lr=0.05, lr_floor=floor).resolve()
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.05)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 7, eta_min=floor)
     for epoch in range(7):
         closed = floor + (0.05 - floor) * (1 + math.cos(math.pi * epoch / 7)) / 2
-        assert run.learning_rate(epoch) == pytest.approx(closed, rel=1e-12)
-        assert run.learning_rate(epoch) == pytest.approx(schedule.get_last_lr()[0], rel=1e-6)
+        assert run.lr_at(epoch) == pytest.approx(closed, rel=1e-12)
+        assert run.lr_at(epoch) == pytest.approx(schedule.get_last_lr()[0], rel=1e-6)
         optimizer.step()
         schedule.step()
-    assert run.learning_rate(7) == pytest.approx(floor)
+    assert run.lr_at(7) == pytest.approx(floor)
 
 
 def test_exponential_and_constant():
-    run = Run(epochs=9, lr=0.4, schedule="exponential")
-    assert [run.learning_rate(e) for e in (0, 1, 5)] == pytest.approx([0.4, 0.388, 0.4 * 0.97**5])
-    assert Run(lr=0.4, schedule="constant").learning_rate(8) == 0.4
+    run = Run(epochs=9, lr=0.4, schedule="exponential").resolve()
+    assert [run.lr_at(e) for e in (0, 1, 5)] == pytest.approx([0.4, 0.388, 0.4 * 0.97**5])
+    assert Run(lr=0.4, schedule="constant").resolve().lr_at(8) == 0.4

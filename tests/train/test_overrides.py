@@ -1,4 +1,4 @@
-"""A user's own data, network, loss and labels serve as well as names."""
+"""Data, network, loss and labels of the user's own, in place of what a run names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import noiseproof
-from noiseproof import data, models, noise, results
+import noiseproof.syntax
+from noiseproof import UsageError, data, models, noise, results
 from noiseproof._seeds import derive
 from noiseproof.bench import Bench, plan
 from noiseproof.train import Run, fit, fit_many
@@ -156,31 +157,101 @@ OWN = {
 
 
 @pytest.mark.parametrize("what", OWN)
-def test_another_s_result_is_not_taken_for_one_s_own(what, tmp_path):
-    """What stands in for what the settings name is a part of the run's name."""
-    mine = {what: OWN[what]()}
-    own = fit(tiny(), out=tmp_path, **copy.deepcopy(mine))
-    assert fit(tiny(), out=tmp_path, **copy.deepcopy(mine)).network is None  # it was read
+def test_without_a_name_each_run_has_a_folder_of_its_own(what, tmp_path):
+    override = {what: OWN[what]()}
+    one = fit(tiny(), out=tmp_path, **copy.deepcopy(override))
+    two = fit(tiny(), out=tmp_path, **copy.deepcopy(override))
+    assert two.network is not None  # it was trained, not read
+    assert one.folder != two.folder
     named = fit(tiny(), out=tmp_path)
-    assert named.network is not None
-    assert named.folder != own.folder
-    found = {r.settings.get("own", ""): r for r in results.read(tmp_path).records}
-    assert len(found) == 2
-    assert found[""].hash == tiny().hash == named.folder.name
-    assert own.folder.name in {r.hash for r in found.values()}
-    bench = Bench("one", "One", "", [tiny()])
-    assert [r.hash for r in plan(bench, tmp_path).done] == [tiny().hash]
+    assert named.folder.name == tiny().resolve().hash
+    found = results.read(tmp_path)
+    assert found.problems == []
+    assert sorted(r.run.overrides for r in found.records) == [(), (what,), (what,)]
+    bench = Bench("one", "One", "", (tiny(),))
+    assert [r.hash for r in plan(bench, tmp_path).done] == [tiny().resolve().hash]
 
 
 @pytest.mark.parametrize("what", OWN)
-def test_another_s_checkpoint_is_not_gone_on_from(what, tmp_path):
-    mine = {what: OWN[what]()}
+def test_a_named_run_is_read_or_goes_on(what, tmp_path):
+    def again(**more):
+        return fit(tiny(), out=tmp_path, name="mine", **{what: OWN[what]()}, **more)
+
     with pytest.raises(StopError):
-        fit(tiny(), out=tmp_path, on_epoch=stop_after(1), **mine)
-    assert len(fit(tiny(), out=tmp_path).history) == 2
+        again(on_epoch=stop_after(1))
     epochs = []
-    fit(tiny(), out=tmp_path, on_epoch=lambda p: epochs.append(p.epoch), **mine)
-    assert epochs == [2]  # also a network that was given: it is as it was until its run has ended
+    again(on_epoch=lambda p: epochs.append(p.epoch))
+    assert epochs == [2]
+    assert again().network is None
+    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+    (record,) = results.read(tmp_path).records
+    assert (record.run.name, record.run.overrides) == ("mine", (what,))
+
+
+def test_a_named_run_of_something_else_is_refused(tmp_path):
+    fit(tiny(), out=tmp_path, name="mine", loss=weighted(0.1), network=flat_net())
+    for changed, reason in (
+        ({"loss": weighted(0.5)}, r"\(the loss differs\)"),
+        ({"network": conv_net()}, "the network differs"),
+        ({"run": tiny(seed=1)}, r"\(seed is 0 there and 1 here\)"),
+        ({"labels": data.load("digits").train.labels}, "noise is 'symmetric' there and 'given'"),
+    ):
+        given = {"run": tiny(), "loss": weighted(0.1), "network": flat_net(), **changed}
+        with pytest.raises(UsageError, match=f"another run of the name 'mine' .*{reason}.*give an"):
+            fit(out=tmp_path, name="mine", **given)
+    trained = fit(tiny(seed=1), out=tmp_path, name="mine", loss=weighted(0.5), force=True)
+    assert trained.network is not None
+
+
+class Edited(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.linear(x.flatten(1))
+
+
+def test_an_edited_forward_is_not_answered_with_the_old_result(tmp_path, monkeypatch):
+    fit(tiny(), out=tmp_path, name="net", network=Edited())
+    assert fit(tiny(), out=tmp_path, name="net", network=Edited()).network is None
+
+    def forward(self, x):
+        return self.linear(x.flatten(1)) * 2
+
+    monkeypatch.setattr(Edited, "forward", forward)
+    with pytest.raises(UsageError, match="the network differs"):
+        fit(tiny(), out=tmp_path, name="net", network=Edited())
+    other = fit(tiny(), out=tmp_path, network=Edited())
+    assert other.network is not None
+
+
+def test_other_weights_to_start_from_do_not_keep_a_named_run_from_going_on(tmp_path):
+    with pytest.raises(StopError):
+        fit(tiny(), out=tmp_path, name="net", network=flat_net(seed=1), on_epoch=stop_after(1))
+    result = fit(tiny(), out=tmp_path, name="net", network=flat_net(seed=2))
+    assert [row["epoch"] for row in result.history] == [1, 2]
+
+
+def test_a_loss_that_a_user_registered_is_the_user_s_own(tmp_path):
+    @noiseproof.losses.register
+    def spread(logits):
+        return 1 - logits.softmax(1)
+
+    one, two = (fit(tiny(loss="nce + spread"), out=tmp_path) for _ in range(2))
+    assert one.folder != two.folder
+    assert one.run.overrides == ("loss",)
+    noiseproof.losses._module.declared_losses.pop("spread")
+    noiseproof.syntax.SIGNATURES.pop("spread")
+
+
+@pytest.mark.parametrize("name", ["", "../x", ".hidden", "a b", "-x", "a/b", "x" * 101, 3])
+def test_names_are_those_of_folders(name, tmp_path):
+    if name == "":
+        return  # as none
+    with pytest.raises(UsageError, match="the name of a run is letters, digits"):
+        fit(tiny(), out=tmp_path, name=name, loss=F.cross_entropy)
+    assert list(tmp_path.iterdir()) == []
 
 
 def weighted(weight):
@@ -220,22 +291,21 @@ class Scaled(nn.Module):
     ids=["closure", "keyword", "partial", "module", "method", "array"],
 )
 def test_losses_that_differ_in_a_number_are_told_apart(make, tmp_path):
-    one, two, again = (fit(tiny(epochs=1), loss=make(x), out=tmp_path) for x in (0.1, 0.5, 0.1))
-    assert one.folder != two.folder
+    one, two = (fit(tiny(epochs=1), loss=make(x)) for x in (0.1, 0.5))
     assert one.history[0]["train_loss"] != two.history[0]["train_loss"]
-    assert again.folder == one.folder
-    assert again.network is None
+    first = fit(tiny(epochs=1), loss=make(0.1), out=tmp_path, name="mine")
+    assert fit(tiny(epochs=1), loss=make(0.1), out=tmp_path, name="mine").folder == first.folder
+    with pytest.raises(UsageError, match="the loss differs"):
+        fit(tiny(epochs=1), loss=make(0.5), out=tmp_path, name="mine")
 
 
-def test_what_cannot_be_told_apart_is_not_kept(tmp_path):
+def test_what_cannot_be_compared_is_trained_and_kept(tmp_path):
     generator = torch.Generator()
 
     def loss(logits, labels):
         return F.cross_entropy(logits, labels) * torch.rand((), generator=generator)
 
-    with pytest.raises(ValueError, match="a Generator of your own cannot be kept: nothing tells"):
-        fit(tiny(epochs=1), loss=loss, out=tmp_path)
-    assert len(fit(tiny(epochs=1), loss=loss).history) == 1
+    assert len(fit(tiny(epochs=1), loss=loss, out=tmp_path).history) == 1
 
 
 class Counting(nn.Module):
@@ -253,8 +323,8 @@ class Counting(nn.Module):
 def test_what_a_loss_remembers_is_kept(tmp_path):
     whole = fit(tiny(epochs=3), loss=Counting())
     with pytest.raises(StopError):
-        fit(tiny(epochs=3), loss=Counting(), out=tmp_path, on_epoch=stop_after(2))
-    resumed = fit(tiny(epochs=3), loss=Counting(), out=tmp_path)
+        fit(tiny(epochs=3), loss=Counting(), out=tmp_path, name="x", on_epoch=stop_after(2))
+    resumed = fit(tiny(epochs=3), loss=Counting(), out=tmp_path, name="x")
     assert but_seconds(resumed.history) == but_seconds(whole.history)
 
 
@@ -325,13 +395,14 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
         tiny(epochs=1), data=mine, network=network, loss=noiseproof.parse("ce"), out=tmp_path
     )
     (found,) = results.read(tmp_path).records
-    named = {k: found.settings[k] for k in ("dataset", "model", "loss", "noise")}
-    assert named == {"dataset": "own", "model": "Sequential", "loss": "ce", "noise": "none"}
+    named = {k: getattr(found.run, k) for k in ("dataset", "model", "loss", "noise")}
+    assert named == {"dataset": "own", "model": "Sequential", "loss": "ce", "noise": "given"}
     assert found.about["noise_rate"] == 0  # nobody asked for more wrong labels
-    assert result.run.noise == "none"
+    assert found.about["overrides"].keys() == {"data", "loss", "network"}
+    assert result.run == found.run
     labels = fit(tiny(epochs=1), labels=data.load("digits").train.labels, out=tmp_path)
     (found,) = results.read(labels.folder).records
-    assert (found.settings["noise"], found.settings["rate"]) == ("given", 0.0)
+    assert (found.run.noise, found.run.rate) == ("given", 0.0)
     assert fit(tiny(noise="symmetric", rate=0.5, epochs=1, model="mlp", batch_size=8),
                data=own_data()).run.noise == "symmetric"  # fmt: skip
 

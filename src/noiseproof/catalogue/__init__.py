@@ -1,0 +1,71 @@
+"""What there is to choose from: data sets, kinds of noise, networks and methods. Without torch.
+
+Choices and checks, defaults, benches, the tables of the documentation and the labels of reports
+follow from these tables.
+"""
+
+from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
+from ._files import FileSet
+from ._methods import (
+    METHODS,
+    NLNL,
+    Method,
+    Setting,
+    is_active_passive,
+    label_of,
+    method_named,
+    no_settings,
+    rank_of,
+    resolve_loss,
+    setting_of,
+)
+from ._networks import NETWORKS, NetworkEntry, runs_per_gpu
+from ._noises import (
+    CLEAN,
+    GIVEN,
+    HUMAN_FILES,
+    NOISES,
+    HumanLabels,
+    NoiseEntry,
+    NoiseGroup,
+    labels_title,
+    noise_group,
+    noise_title,
+)
+from ._optimizers import OPTIMIZERS, OptimizerEntry
+
+__all__ = [
+    "CLEAN",
+    "DATASETS",
+    "GIVEN",
+    "HUMAN_FILES",
+    "METHODS",
+    "NETWORKS",
+    "NLNL",
+    "NOISES",
+    "OPTIMIZERS",
+    "PROTOCOLS",
+    "DatasetEntry",
+    "FileSet",
+    "HumanLabels",
+    "Method",
+    "NetworkEntry",
+    "NoiseEntry",
+    "NoiseGroup",
+    "OptimizerEntry",
+    "Protocol",
+    "Setting",
+    "dataset_title",
+    "is_active_passive",
+    "label_of",
+    "labels_title",
+    "method_named",
+    "no_settings",
+    "noise_group",
+    "noise_title",
+    "protocol_of",
+    "rank_of",
+    "resolve_loss",
+    "runs_per_gpu",
+    "setting_of",
+]

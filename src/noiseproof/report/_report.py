@@ -1,0 +1,99 @@
+"""A report: everything that it shows, computed once, whatever it is written as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..results import Reading
+from ._conclude import make_conclusions
+from ._figures import (
+    EPOCH_MEASURES,
+    Figure,
+    active_passive_figures,
+    epoch_figures,
+    overview_figures,
+    parameter_figures,
+    robustness_figures,
+    scaling_figures,
+    underfitting_figures,
+)
+from ._study import Study, make_study
+from ._tables import Table, make_tables
+
+# Anchor, title and figures of each section, and the command that trains what it needs.
+STORY = (
+    ("robust", "Robust", robustness_figures, "noiseproof bench figure-2"),
+    ("underfitting", "Underfitting", underfitting_figures, "noiseproof bench figure-1"),
+    ("scaling", "Scaling", scaling_figures, "noiseproof bench figure-3"),
+    ("active-passive", "Active + passive", active_passive_figures, "noiseproof bench figure-4"),
+    ("parameters", "Parameters", parameter_figures, "noiseproof bench figure-5"),
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures under one heading."""
+
+    anchor: str
+    title: str
+    figures: list[Figure]
+    text: str = ""
+    """shown under the heading"""
+    command: str = ""
+    """trains what is needed where there are no figures"""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The tables, figures and conclusions of a study. Each is computed once, when first read."""
+
+    study: Study
+
+    @cached_property
+    def conclusions(self) -> list[str]:
+        """The main conclusion, and then the sentences that support it."""
+        return make_conclusions(self.study)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A table for each data set and type of noise."""
+        return make_tables(self.study)
+
+    @cached_property
+    def overview(self) -> list[Figure]:
+        """Accuracy against the noise rate."""
+        return overview_figures(self.study)
+
+    @cached_property
+    def story(self) -> list[Section]:
+        """The paper's argument in figures. Sections without results have no figures."""
+        return [
+            Section(anchor, title, make_figures(self.study), command=command)
+            for anchor, title, make_figures, command in STORY
+        ]
+
+    @cached_property
+    def curves(self) -> list[Section]:
+        """Every measure by epoch; a measure that no run has is left out."""
+        sections = [
+            Section(f"curves-{m.name}", m.heading, epoch_figures(self.study, m), m.description)
+            for m in EPOCH_MEASURES
+        ]
+        return [section for section in sections if section.figures]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, in the order of the page."""
+        sections = [*self.story, *self.curves]
+        return [*self.overview, *(figure for section in sections for figure in section.figures)]
+
+
+def make_report(reading: Reading) -> Report:
+    """Prepare a report of results.
+
+    >>> from noiseproof.results import Reading
+    >>> make_report(Reading([], [])).conclusions
+    ['No run has ended well, so there is nothing to conclude.']
+    """
+    return Report(make_study(reading))

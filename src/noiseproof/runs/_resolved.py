@@ -1,0 +1,180 @@
+"""A run with nothing left open: every setting has the value that will be trained with."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+
+from .. import catalogue
+from .._errors import UsageError
+from ._schedules import SCHEDULES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedRun:
+    """What decides the numbers of a run. `Run.resolve` makes it; nothing in it is None.
+
+    A setting that is added later gets a default under which a run is what it was before. A setting
+    at its default is left out of the hash and may be missing in a record, so that no run that was
+    made before changes its name. Defaults therefore never change.
+    """
+
+    dataset: str
+    noise: str
+    rate: float
+    variant: str
+    loss: str
+    """the canonical text, every number written out; of a user's own loss its name"""
+    model: str
+    protocol: str
+    epochs: int
+    batch_size: int
+    lr: float
+    schedule: str
+    lr_floor: float
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+    clip: float
+    crop: int
+    flip: bool
+    rotate: float
+    l1: float
+    ema: float
+    balance: float
+    holdout: float
+    precision: str
+    seed: int
+    optimizer: str = "sgd"
+    overrides: tuple[str, ...] = ()
+    """what was given in place of what the settings name: data, labels, loss, network, prior"""
+    name: str = ""
+    """that the user gave to the run, by which its results are found again"""
+    device: str = field(default="auto", compare=False)
+    """where it is trained; no part of what the run is"""
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> ResolvedRun:
+        """The run of the settings in a record.
+
+        Raises:
+            UsageError: a setting is missing, of another type, or unknown to this version.
+        """
+        values = dict(settings)
+        for name, (expected, required) in _setting_types().items():
+            if name not in values:
+                if required:
+                    raise UsageError(f"the setting {name!r} is missing")
+                continue
+            values[name] = _converted(name, values[name], expected)
+        unknown = [name for name in values if name not in _setting_types()]
+        if unknown:
+            raise UsageError(f"this version does not know the setting {unknown[0]!r}")
+        return cls(**values)
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting by name, as plain values: what a record holds."""
+        values = dataclasses.asdict(self)
+        del values["device"]
+        return values | {"overrides": list(self.overrides)}
+
+    @property
+    def hash(self) -> str:
+        """The same for runs of the same settings, however they were given."""
+        defaults = {f.name: f.default for f in dataclasses.fields(self)}
+        values = {k: v for k, v in self.settings().items() if getattr(self, k) != defaults[k]}
+        return hash_of(values)
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder of results: the user's, or the hash."""
+        return self.name or self.hash
+
+    @property
+    def pack_key(self) -> tuple[Any, ...]:
+        """Runs of one key can be trained side by side."""
+        return (
+            self.dataset, self.model, self.epochs, self.batch_size, self.holdout, self.precision,
+            self.device,
+        )  # fmt: skip
+
+    @property
+    def method(self) -> str:
+        """What a table calls its loss, such as NCE+RCE."""
+        if "loss" in self.overrides:
+            return self.loss
+        return catalogue.label_of(
+            self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol
+        )
+
+    @property
+    def condition(self) -> tuple[str, str, float]:
+        """Data set, noise and rate."""
+        return self.dataset, self.noise, self.rate
+
+    def means(self, loss: str) -> bool:
+        """Whether a text, by name or in full, is this run's loss."""
+        if "loss" in self.overrides:
+            return loss == self.loss
+        try:
+            found = catalogue.resolve_loss(
+                loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol
+            )
+        except UsageError:
+            return False
+        return found.loss == self.loss
+
+    def lr_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, the first being 0."""
+        return SCHEDULES[self.schedule](self.lr, self.lr_floor, epoch, self.epochs)
+
+    def __str__(self) -> str:
+        noise = catalogue.noise_title(self.noise, self.rate)
+        named = f"{self.name}: " if self.name else ""
+        return f"{named}{self.dataset}, {noise}, {self.method}, seed {self.seed}"
+
+
+def hash_of(settings: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits of the settings' JSON."""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_name(name: str) -> str:
+    """A name for a run, which is also that of its folder."""
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII):
+        raise UsageError(
+            "the name of a run is letters, digits, '.', '_' and '-', at most 100, and does not "
+            f"begin with '.' or '-'; it was {name!r}"
+        )
+    return name
+
+
+def _setting_types() -> dict[str, tuple[type, bool]]:
+    """Of each setting its type, and whether a record must have it."""
+    if not _TYPES:
+        hints = get_type_hints(ResolvedRun)
+        for f in dataclasses.fields(ResolvedRun):
+            if f.name != "device":
+                kind = tuple if f.name == "overrides" else hints[f.name]
+                _TYPES[f.name] = kind, f.default is dataclasses.MISSING
+    return _TYPES
+
+
+_TYPES: dict[str, tuple[type, bool]] = {}
+
+
+def _converted(name: str, value: Any, expected: type) -> Any:
+    if expected is tuple and isinstance(value, list | tuple):
+        if all(isinstance(item, str) for item in value):
+            return tuple(value)
+    elif expected is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif type(value) is expected:
+        return value
+    raise UsageError(f"the setting {name!r} is {value!r:.60}, not a {expected.__name__}")

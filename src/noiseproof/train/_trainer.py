@@ -1,0 +1,229 @@
+"""One run in training: its data, its weights, and a step. Written once for every device.
+
+A step reads its position from tensors and writes its numbers to tensors, so that it can be run as
+it is or captured once and replayed: nothing in it depends on a value that Python sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from .. import kernels
+from .._seeds import derive
+from ..data import Loader
+from ..losses import Loss
+from ..models import AcceptsPaddedChannels, padded_channels
+from ..runs import ResolvedRun
+from ._measure import DIVERGED_STEP, accuracy, calibration_error, first_nonfinite, fit_to_labels
+from ._objective import Objective
+from ._state import TrainState
+from .optimizers import optimizer_of
+
+Forward = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class EvalSplit:
+    """Images to evaluate on, uint8, with their labels."""
+
+    images: Tensor
+    labels: Tensor
+
+
+def forward(
+    network: nn.Module,
+    tensors: dict[str, Tensor] | None,
+    x: Tensor,
+    compute_dtype: torch.dtype | None,
+) -> Tensor:
+    """Images to float32 logits, by a network with these tensors or, if None, its own."""
+    with torch.autocast(
+        x.device.type,
+        compute_dtype or torch.bfloat16,
+        enabled=compute_dtype is not None,
+        cache_enabled=False,
+    ):
+        logits: Tensor = network(x) if tensors is None else functional_call(network, tensors, (x,))
+    return logits.float()
+
+
+class RunTrainer:
+    """Trains one run, step by step.
+
+    Args:
+        run: its settings.
+        network: the architecture.
+        start: a network of that architecture, whose weights training starts from. On a CPU it is
+            the network itself, which then holds the weights throughout.
+        loader: the training set, on the device.
+        clean: the true labels of the training set.
+        objective: what is minimised.
+        test: the clean test set, on the device.
+        validation: what was kept of the noisy training set, if any.
+        compute_dtype: that the network computes in; None for float32.
+    """
+
+    def __init__(
+        self,
+        run: ResolvedRun,
+        network: nn.Module,
+        start: nn.Module,
+        loader: Loader,
+        clean: Tensor,
+        objective: Objective,
+        test: EvalSplit,
+        validation: EvalSplit | None,
+        compute_dtype: torch.dtype | None,
+    ) -> None:
+        self.run = run
+        self.network = network
+        self.loader = loader
+        self.clean = clean
+        self.objective = objective
+        self.test = test
+        self.validation = validation
+        self.compute_dtype = compute_dtype
+        device = loader.device
+        self.state = TrainState(start, device, compute_dtype, optimizer_of(run), run.ema)
+        self.start = start
+        if device.type == "cpu" and network is start:
+            self.state.adopt(network)
+        self.forward: Forward = forward  # a compiled one may take its place
+        self._fused = kernels.available(loader.images)
+        channels = loader.images.shape[1]
+        accepts_padding = isinstance(network, AcceptsPaddedChannels)
+        self._channels = padded_channels(channels) if accepts_padding else channels
+        n, batch = len(loader.images), loader.batch_size
+        self.steps = len(loader)
+        # What steps read. A chunk holds the next images, augmented; `_chunk_position` is where the
+        # next batch begins in it.
+        self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
+        shape = loader.images.shape[1:]
+        self._pixels = torch.empty(
+            (self.chunk, *shape), dtype=torch.uint8, device=device,
+            memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format,
+        )  # fmt: skip
+        self._index = torch.zeros(self.chunk, dtype=torch.int64, device=device)
+        self._chunk_position = torch.zeros((), dtype=torch.int64, device=device)
+        self._step = torch.zeros((), dtype=torch.int64, device=device)
+        self._total_steps = torch.zeros((), dtype=torch.int64, device=device)
+        self._lr = torch.zeros((), device=device)
+        self._batch_offsets = torch.arange(batch, device=device)
+        # What steps write.
+        self._losses = torch.zeros(self.steps, device=device)
+        self._norms = torch.zeros(self.steps, device=device)
+        self._predicted = torch.zeros(n, dtype=torch.int64, device=device)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Draw the epoch's order and augmentation, and set its learning rate."""
+        self._order = self.loader.order(epoch)
+        self._augment_params = self.loader.augment_params(epoch)
+        self.objective.begin_epoch(epoch)
+        self._lr.fill_(self.run.lr_at(epoch))
+        self._step.zero_()
+        self._total_steps.fill_((epoch + 1) * self.steps)
+
+    def fill_chunk(self, start: int) -> None:
+        """Augment the next images of the epoch into the buffer that steps read."""
+        part = slice(start, start + self.chunk)
+        index = self._order[part]
+        pixels = self.loader.pixels(index, self._augment_params[part])
+        self._pixels[: len(index)].copy_(pixels)
+        self._index[: len(index)].copy_(index)
+        self._chunk_position.zero_()
+
+    def step(self, size: int) -> None:
+        """One batch: forward, loss, backward, clip, update."""
+        rows = self._batch_offsets[:size] + self._chunk_position
+        index = self._index[rows]
+        labels = self.loader.labels[index]
+        images = self._batch(rows)
+        logits = self.forward(self.network, self.state.tensors(), images, self.compute_dtype)
+        loss = self.objective(logits, labels, index)
+        leaves = self.state.leaves
+        grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        with torch.no_grad():
+            self.state.gather(grads)
+            norm = self.state.step(self._lr, fused=self._fused)
+            at = self._step.view(1)
+            self._losses.index_copy_(0, at, loss.detach().to(self._losses.dtype).view(1))
+            self._norms.index_copy_(0, at, norm.view(1))
+            self._predicted.index_copy_(0, index, logits.detach().argmax(1))
+            self._step.add_(1)
+            self._chunk_position.add_(size)
+
+    def _batch(self, rows: Tensor) -> Tensor:
+        """The normalized images at these rows of the chunk, which are consecutive."""
+        if not self._fused:
+            return self.loader.normalize(self._pixels.index_select(0, rows))
+        return kernels.normalized_batch(
+            self._pixels, self._chunk_position, len(rows), self.loader.scale, self.loader.shift,
+            self.compute_dtype or torch.float32, self._channels,
+        )  # fmt: skip
+
+    @torch.no_grad()
+    def measure(self) -> dict[str, Tensor]:
+        """What is measured of the epoch that has just ended, each a tensor of one element.
+
+        The keys are the columns of the history, in their order, and `DIVERGED_STEP`.
+        """
+        self.state.count_batches(self._total_steps)
+        logits = self._eval_logits(self.state.tensors(), self.test.images)
+        row = {"train_loss": self._losses.mean()}
+        row |= fit_to_labels(self._predicted, self.loader.labels, self.clean)
+        row["test_accuracy"] = accuracy(logits, self.test.labels)
+        row["calibration_error"] = calibration_error(logits, self.test.labels)
+        row["gradient_norm"] = self._norms.mean()
+        if self.validation is not None:
+            logits = self._eval_logits(self.state.tensors(), self.validation.images)
+            row["validation_accuracy"] = accuracy(logits, self.validation.labels)
+        if self.state.ema_weights is not None:
+            logits = self._eval_logits(self.state.ema_tensors(), self.test.images)
+            row["test_accuracy_ema"] = accuracy(logits, self.test.labels)
+        row[DIVERGED_STEP] = first_nonfinite(self._losses + self._norms)
+        return row
+
+    def _eval_logits(self, tensors: dict[str, Tensor] | None, images: Tensor) -> Tensor:
+        """The network's logits in eval mode."""
+        was_training = self.network.training
+        self.network.eval()
+        size = max(self.loader.batch_size, min(2048, self.loader.chunk_size()))
+        parts = [
+            forward(self.network, tensors, self.loader.normalize(part), self.compute_dtype)
+            for part in torch.split(images, size)
+        ]
+        self.network.train(was_training)
+        return torch.cat(parts)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All that must be saved to go on from here; the tensors themselves, not copies."""
+        return {**self.state.state_dict(), **self._loss_buffers()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Copy in what `state_dict` gave."""
+        buffers = self._loss_buffers()
+        self.state.load_state_dict({k: v for k, v in state_dict.items() if k not in buffers})
+        for name, buffer in buffers.items():
+            buffer.copy_(state_dict[name])
+
+    def _loss_buffers(self) -> dict[str, Tensor]:
+        """The buffers of a user's own loss; ours have none that change."""
+        loss = getattr(self.objective, "loss", None)
+        if not isinstance(loss, nn.Module) or isinstance(loss, Loss):
+            return {}
+        return {f"loss.{name}": buffer for name, buffer in loss.named_buffers()}
+
+    def mutable_tensors(self) -> list[Tensor]:
+        """All that a step changes."""
+        changed = [*self.state_dict().values(), self._chunk_position, self._step]
+        compute = self.state.compute_weights
+        return changed if compute is None else [*changed, compute]
+
+    def global_seed(self, epoch: int) -> int:
+        """The seed for what draws from the global generators, such as dropout."""
+        return derive(self.run.seed, "global", epoch) % 2**32

@@ -1,0 +1,49 @@
+"""What the trainer asks of an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from torch import Tensor
+
+from ...runs import ResolvedRun
+
+
+class Optimizer(Protocol):
+    """Updates flat weights in place, from tensors alone, so that a step can be captured.
+
+    Attributes:
+        buffers: the names of its state tensors, each float32 of the size of the weights and zero at
+            the start. They are part of the state dict of a run.
+    """
+
+    buffers: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def from_run(cls, run: ResolvedRun) -> Optimizer: ...
+
+    def step(
+        self,
+        weights: Tensor,
+        buffers: Mapping[str, Tensor],
+        compute_grad: Tensor,
+        grad: Tensor,
+        lr: Tensor,
+        compute_weights: Tensor,
+        *,
+        fused: bool,
+    ) -> Tensor:
+        """One update; returns the norm of the gradient before clipping.
+
+        Args:
+            weights: float32 [P], all weights; updated.
+            buffers: its state tensors by name, [P] each; updated.
+            compute_grad: compute dtype [M], the gradient of the first M weights.
+            grad: float32 [P - M], the gradient of the others.
+            lr: the learning rate, a tensor of one element.
+            compute_weights: compute dtype [M], the copy of the first M weights that the network
+                computes with; updated.
+            fused: whether Triton kernels can be used.
+        """
+        ...
