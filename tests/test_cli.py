@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 
@@ -276,3 +277,52 @@ def test_one_run_of_a_bench(run, tmp_path, monkeypatch):
     assert ": 1 run, 0 done, 1 to do" in out
     assert "\nit will take " in out
     assert ", 1 is missing; " in out
+
+
+def test_a_fault_of_ours_shows_its_traceback_and_asks_for_a_report(run, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(benches, "names", broken)
+    code, _, error = run("bench", "--list")
+    assert code == 70
+    assert "Traceback" in error
+    assert "ZeroDivisionError: division by zero" in error
+    assert error.endswith("this is a fault of noiseproof: please report it with the lines above\n")
+
+
+def test_a_missing_extra_is_one_line_with_the_pip_command(run, bundle, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, _, error = run("report", str(bundle), "--out", str(tmp_path / "r.html"))
+    assert code == 2
+    assert error == 'noiseproof: a report needs jinja2: pip install "noiseproof[report]"\n'
+    with pytest.raises(ImportError) as missing:
+        noiseproof._errors.require("jinja2", "report", "a report")
+    assert isinstance(missing.value, noiseproof.MissingExtraError)
+
+
+def test_mistakes_in_use_are_one_class():
+    for wrong in (
+        lambda: noiseproof.parse("nosuch"), lambda: noiseproof.FocalLoss(gamma=-1),
+        lambda: noiseproof.FocalLoss(gama=1), lambda: noiseproof.noise.symmetric([0, 1], 2.0),
+        lambda: noiseproof.noise.symmetric([0.5], 0.1), lambda: Run(rate=2),
+        lambda: noiseproof.data.load("nosuch"), lambda: noiseproof.models.build("nosuch", 2),
+    ):  # fmt: skip
+        with pytest.raises(noiseproof.UsageError) as mistake:
+            wrong()
+        assert isinstance(mistake.value, ValueError)
+        assert "\n" not in str(mistake.value)
+
+
+def test_a_dry_run_shows_every_setting_without_torch(tmp_path):
+    code = (
+        "import sys; sys.argv = ['noiseproof', 'train', '--loss', 'nce+rce', '--dry-run']\n"
+        "from noiseproof.cli import main; main(); sys.exit('torch' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert found.returncode == 0, found.stderr
+    assert "  loss          nce + rce(A=-4)\n" in found.stdout
+    assert Run().resolve().hash in found.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from .. import catalogue
 from .._errors import UsageError
@@ -65,14 +66,14 @@ class ResolvedRun:
         Raises:
             UsageError: a setting is missing, of another type, or unknown to this version.
         """
-        values = dict(settings)
-        for name, (expected, required) in _setting_types().items():
+        values, types = dict(settings), _setting_types(cls)
+        for name, (expected, required) in types.items():
             if name not in values:
                 if required:
                     raise UsageError(f"the setting {name!r} is missing")
                 continue
             values[name] = _converted(name, values[name], expected)
-        unknown = [name for name in values if name not in _setting_types()]
+        unknown = [name for name in values if name not in types]
         if unknown:
             raise UsageError(f"this version does not know the setting {unknown[0]!r}")
         return cls(**values)
@@ -155,18 +156,15 @@ def check_name(name: str) -> str:
     return name
 
 
-def _setting_types() -> dict[str, tuple[type, bool]]:
+@functools.cache
+def _setting_types(cls: Any) -> dict[str, tuple[type, bool]]:
     """Of each setting its type, and whether a record must have it."""
-    if not _TYPES:
-        hints = get_type_hints(ResolvedRun)
-        for f in dataclasses.fields(ResolvedRun):
-            if f.name != "device":
-                kind = tuple if f.name == "overrides" else hints[f.name]
-                _TYPES[f.name] = kind, f.default is dataclasses.MISSING
-    return _TYPES
-
-
-_TYPES: dict[str, tuple[type, bool]] = {}
+    hints = get_type_hints(cls)
+    return {
+        f.name: (get_origin(hints[f.name]) or hints[f.name], f.default is dataclasses.MISSING)
+        for f in dataclasses.fields(cls)
+        if f.name != "device"
+    }
 
 
 def _converted(name: str, value: Any, expected: type) -> Any:
