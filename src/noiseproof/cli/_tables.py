@@ -57,22 +57,24 @@ def show(
 def cell_table(cells: Sequence[Cell]) -> None:
     """Mean and deviation of each cell in percent: methods down, rates across.
 
-    A table a data set, protocol and kind of noise, so that each fits a terminal. Cells that differ
-    in something else than these, such as their weights, get rows of their own that say in what.
+    There is one table for each data set, protocol and noise, so that it fits a terminal. Cells that
+    differ in other settings get rows of their own, which name these settings.
     """
     from rich.console import Console
+
+    from noiseproof.catalogue import noise_title
 
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.dataset, cell.protocol), []).append(cell)
     for (dataset, protocol), group in groups.items():
         clean = [c for c in group if c.noise == "none"]
-        kinds = sorted({c.noise for c in group if c.noise != "none"}) or ["none"]
-        for kind in kinds:
-            title = f"{dataset}, {kind}, test accuracy in %" + (
+        noises = sorted({c.noise for c in group if c.noise != "none"}) or ["none"]
+        for noise in noises:
+            title = f"{dataset}, {noise_title(noise)}, test accuracy in %" + (
                 "" if protocol == "paper" else f", protocol {protocol}"
             )
-            chosen = [c for c in group if c.noise == kind and kind != "none"]
+            chosen = [c for c in group if c.noise == noise and noise != "none"]
             Console(width=_WIDE).print(f"\n[bold]{title}[/bold]", highlight=False)
             _show([*clean, *chosen])
 

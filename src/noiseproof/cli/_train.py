@@ -33,15 +33,15 @@ def _flags() -> type[Run]:
     }
     fields = []
     for field in dataclasses.fields(Run):
-        kinds = [k for k in get_args(hints[field.name]) if k is not type(None)]
-        kind = kinds[0] if field.default is None else hints[field.name]
+        types = [t for t in get_args(hints[field.name]) if t is not type(None)]
+        expected = types[0] if field.default is None else hints[field.name]
         named = "{" + ",".join(choices[field.name]) + "}" if field.name in choices else ""
         if field.default is not None and not named:
             continue
         hint: dict[str, Any] = {}
         if field.default is None:
             hint["help_behavior_hint"] = "(default: the protocol's)"
-        help_ = tyro.conf.arg(metavar=named or shown[kind], **hint)
+        help_ = tyro.conf.arg(metavar=named or shown[expected], **hint)
         annotated: Any = Annotated[hints[field.name], help_]
         fields.append((field.name, annotated, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
@@ -173,14 +173,14 @@ def _progress(run: ResolvedRun, before: int, stack: ExitStack) -> Callable[[Prog
 
 
 def _lines(every: float = 5.0) -> Callable[[Progress], None]:
-    said = -math.inf
+    last_printed = -math.inf
 
     def watch(progress: Progress) -> None:
-        nonlocal said
+        nonlocal last_printed
         now = time.monotonic()
-        if now - said < every and progress.epoch != progress.epochs:
+        if now - last_printed < every and progress.epoch != progress.epochs:
             return
-        said = now
+        last_printed = now
         n = _numbers(progress)
         print(
             f"epoch {progress.epoch}/{progress.epochs}: loss {n['loss']}, "

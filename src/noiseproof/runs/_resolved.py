@@ -66,7 +66,7 @@ class ResolvedRun:
         Raises:
             UsageError: a setting is missing, of another type, or unknown to this version.
         """
-        values, types = dict(settings), _setting_types(cls)
+        values, types = dict(settings), _setting_types(cls)  # type: ignore[arg-type]
         for name, (expected, required) in types.items():
             if name not in values:
                 if required:

@@ -86,7 +86,7 @@ class Run:
     """of the noise, the start, the order and the augmentation, each drawn independently"""
 
     def __post_init__(self) -> None:
-        for name, kind, low, high in (
+        for name, expected, low, high in (
             ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
             ("momentum", float, 0, 1), ("lr", float, 0, math.inf), ("lr_floor", float, 0, math.inf),
             ("weight_decay", float, 0, math.inf), ("clip", float, 0, math.inf),
@@ -102,10 +102,10 @@ class Run:
             if not low <= value <= high:
                 most = f"{high:g}" if high < 1e6 else high
                 raise UsageError(f"{name} goes from {low} to {most}; it was {value}")
-            if value == math.inf or kind(value) != value:
-                what = "finite" if kind is float else "whole"
+            if value == math.inf or expected(value) != value:
+                what = "finite" if expected is float else "whole"
                 raise UsageError(f"{name} must be a {what} number; it was {value}")
-            object.__setattr__(self, name, kind(value))  # 1 and 1.0 are one run
+            object.__setattr__(self, name, expected(value))  # 1 and 1.0 are one run
         for name in ("dataset", "loss", "model", "device"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
