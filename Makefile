@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long lint format docs bench dist clean
+.PHONY: demo test check test-long lint format docs bench dist clean
 
 demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a report of it
 	$(BIN)/noiseproof bench quick --out demo/runs
@@ -11,6 +11,9 @@ demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a 
 
 test: lint  ## lint, types and tests: what CI runs
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+
+check: lint  ## while editing: lint, types and of every room's tests the quick ones, a few of each
+	$(BIN)/python -m pytest -n auto --dist worksteal --quick
 
 test-long: $(VENV)/.installed  ## the many-times versions of the slow tests
 	$(BIN)/python -m pytest -n auto -m long

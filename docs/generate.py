@@ -43,6 +43,7 @@ def hyper(entry: Entry) -> str:
 
 def class_sum(entry: Entry) -> str:
     low, high = noiseproof.losses.class_sum_range(entry.make(), CLASSES)
+    low, high = (float(f"{x:.9g}") for x in (low, high))  # no digits that the machine decides
     if high - low <= 1e-9 * max(1.0, high):
         return f"{high:.6g}, so robust"
     return f"{low:.3g} to {high:.3g}"
@@ -210,7 +211,7 @@ def noises_table() -> str:
 
 
 def methods_table() -> str:
-    datasets = ("mnist", "cifar10", "cifar100", "webvision")
+    datasets = ("digits", "mnist", "cifar10", "cifar100", "webvision")
     lines = [row("`--loss`", "in papers", *datasets), row(*["---"] * (len(datasets) + 2))]
     for name, method in METHODS.items():
         if method.paper:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -11,15 +12,48 @@ if not torch.cuda.is_available():  # kernels are then read by Triton's interpret
 
 from noiseproof.losses import _prediction
 
-torch.set_num_threads(1)  # xdist already fills the cores
+# Another machine can be played on this one: NOISEPROOF_TEST_THREADS=4, NOISEPROOF_TEST_MKLDNN=0.
+THREADS = int(os.environ.get("NOISEPROOF_TEST_THREADS", "1"))  # xdist already fills the cores
+torch.set_num_threads(THREADS)
+if os.environ.get("NOISEPROOF_TEST_MKLDNN") == "0":
+    torch.backends.mkldnn.enabled = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what it runs in the background, and what tests start would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # nor do the processes that tests start need more
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))  # of the processes that tests start
+
+with contextlib.suppress(ImportError):
+    import hypothesis
+
+    hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+    hypothesis.settings.load_profile("same")  # the examples of every machine; a seed draws others
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="where the tests of the losses run: cpu, cuda")
+    parser.addoption("--quick", action="store_true", help="some of every room's tests: make check")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        kept = quick(items)
+        chosen = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = kept
+
+
+def quick(items: list[pytest.Item], most: int = 6) -> list[pytest.Item]:
+    """All but the slow tests, and of their parameters so many sets at most, spread evenly."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None and item.get_closest_marker("long") is None:
+            name = item.nodeid.partition("[")[0] if hasattr(item, "callspec") else item.nodeid
+            tests.setdefault(name, []).append(item)
+    return [
+        group[i * (len(group) - 1) // (most - 1)] if len(group) > most else group[i]
+        for group in tests.values()
+        for i in range(min(most, len(group)))
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -50,5 +84,7 @@ def vision():
 
 
 @pytest.fixture(autouse=True)
-def _seed() -> None:
+def _as_at_first() -> None:
+    """Whatever the test before left behind."""
     torch.manual_seed(0)
+    torch.set_num_threads(THREADS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 
@@ -71,6 +72,32 @@ def test_vega_lite_has_no_complaint(capfd):
 def test_other_suffixes_are_refused(tmp_path):
     with pytest.raises(UsageError, match=r"written as png, svg, html; not as 'loss\.bmp'"):
         pictures.draw(noiseproof.parse("ce"), tmp_path / "loss.bmp")
+
+
+def test_a_link_is_followed_and_a_folder_refused(tmp_path):
+    pytest.importorskip("vl_convert", reason="the extra plot is not installed")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "loss.svg").symlink_to(tmp_path / "there" / "loss.svg")
+    pictures.draw(noiseproof.parse("ce"), tmp_path / "loss.svg")
+    assert (tmp_path / "loss.svg").is_symlink()
+    assert (tmp_path / "there" / "loss.svg").read_text().startswith("<svg")
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["loss.svg"]
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(UsageError, match=r"folder\.svg is a folder; give the name of a file$"):
+        pictures.draw(noiseproof.parse("ce"), tmp_path / "folder.svg")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
+def test_what_is_no_number_is_left_out(tmp_path, monkeypatch, suffix):
+    pytest.importorskip("vl_convert", reason="the extra plot is not installed")
+    rows = pictures.curves(noiseproof.parse("ce"))
+    rows["value"][0]["y"], rows["value"][2]["y"] = math.nan, math.inf
+    monkeypatch.setattr(pictures, "curves", lambda *_: rows)
+    pictures.draw(noiseproof.parse("ce"), tmp_path / f"loss.{suffix}")
+    content = (tmp_path / f"loss.{suffix}").read_bytes()
+    if suffix == "html":
+        spec = re.search(rb'vegaEmbed\("#chart", (.*), \{mode', content)[1]
+        assert json.loads(spec)["hconcat"][0]["data"]["values"][0]["y"] is None
 
 
 def test_without_vl_convert_the_error_has_the_command(monkeypatch, tmp_path):

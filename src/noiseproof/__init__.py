@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import bench as bench
+    from . import catalogue as catalogue
     from . import data as data
     from . import functional as functional
     from . import losses as losses
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from . import noise as noise
     from . import report as report
     from . import results as results
+    from . import runs as runs
+    from . import syntax as syntax
     from . import theory as theory
     from . import train as train
     from ._errors import MissingExtraError, UsageError
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         Unhinged,
         backward_correction,
         bootstrap,
+        class_weights,
         epsilon_softmax,
         forward_correction,
         from_function,
@@ -95,6 +99,8 @@ __all__ = [
     "backward_correction",
     "bench",
     "bootstrap",
+    "catalogue",
+    "class_weights",
     "data",
     "epsilon_softmax",
     "forward_correction",
@@ -110,21 +116,23 @@ __all__ = [
     "recipe",
     "report",
     "results",
+    "runs",
     "symmetrize",
+    "syntax",
     "theory",
     "train",
 ]
 
-_ROOMS = (
-    "bench", "data", "functional", "losses", "models", "noise", "report", "results", "theory",
-    "train",
+_PACKAGES = (
+    "bench", "catalogue", "data", "functional", "losses", "models", "noise", "report", "results",
+    "runs", "syntax", "theory", "train",
 )  # fmt: skip
 
 _ERRORS = ("MissingExtraError", "UsageError")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f".{name}", __name__)
     if name in __all__:
         home = "._errors" if name in _ERRORS else ".losses"

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, get_args
 
 from ._errors import UsageError, require
+from ._escape import printable
 
 Spec = dict[str, Any]
 ImageFormat = Literal["png", "svg", "html"]
@@ -60,12 +63,17 @@ def render(spec: Spec, format: ImageFormat, title: str = "") -> bytes:
         format: ``"png"``, ``"svg"`` or ``"html"``.
         title: the title of the HTML page; images do not show it.
     """
+    spec = plain(spec)
     if format == "png":
         return bytes(_vl_convert().vegalite_to_png(spec, ppi=PPI))
     if format == "svg":
         return _renumber_ids(str(_vl_convert().vegalite_to_svg(spec))).encode()
     if format == "html":
-        content = {"title": html.escape(title), "library": javascript(), "spec": to_json(spec)}
+        content = {
+            "title": html.escape(printable(title)),
+            "library": javascript(),
+            "spec": to_json(spec),
+        }
         return re.sub(r"\$(\w+)\$", lambda match: content[match[1]], _PAGE).encode()
     raise UsageError(f"a chart is written as {', '.join(IMAGE_FORMATS)}; not as {format!r}")
 
@@ -78,9 +86,29 @@ def javascript() -> str:
 
 
 def to_json(content: Any) -> str:
-    """JSON that is safe inside a ``<script>``: nothing in it can end the element."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    """JSON that is safe inside a ``<script>``: nothing in it can end the element.
+
+    It is that of the :func:`plain` content.
+    """
+    text = json.dumps(plain(content), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def plain(content: Any) -> Any:
+    """What JSON can hold and a chart can draw: None for NaN and infinity, no control characters.
+
+    >>> plain({"y": [1.5, float("nan")]})
+    {'y': [1.5, None]}
+    """
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, str):
+        return printable(content)
+    if isinstance(content, Mapping):
+        return {plain(name): plain(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [plain(value) for value in content]
+    return content
 
 
 def _vl_convert() -> Any:

@@ -1,7 +1,8 @@
 """The losses as functions, as in ``torch.nn.functional``.
 
-Each takes ``(logits, target, sample_weight=None)`` and, by keyword, the arguments of the class of
-that name: ``normalized_focal_loss(logits, target, gamma=2, reduction="none")``.
+Each takes ``(logits, target, weight=None)``, as ``torch.nn.functional.cross_entropy`` does, and by
+keyword the other arguments of the class of that name and ``sample_weight``:
+``normalized_focal_loss(logits, target, gamma=2, reduction="none")``.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 from torch import Tensor
 
 from . import losses
-from .losses._conventions import check_keywords, evaluate
+from .losses._conventions import check_keywords, evaluate, named_arguments
 from .losses._module import KEYWORDS
 
 P = ParamSpec("P")
 
 
 class LossFunction(Protocol[P]):
+    """The function of a class, for type checkers. With sample weights, keywords are not checked:
+    a ``ParamSpec`` cannot be extended by a keyword.
+    """
+
     @overload
     def __call__(
         self, logits: Tensor, target: Tensor, /, *args: P.args, **kwargs: P.kwargs
@@ -29,10 +34,11 @@ class LossFunction(Protocol[P]):
         self,
         logits: Tensor,
         target: Tensor,
-        sample_weight: Tensor | None,
         /,
-        *args: P.args,
-        **kwargs: P.kwargs,
+        weight: Tensor | None = None,
+        *,
+        sample_weight: Tensor | None,
+        **kwargs: Any,
     ) -> Tensor: ...
 
 
@@ -41,30 +47,35 @@ def _function_of(loss: Callable[P, losses.Loss]) -> LossFunction[P]:
     declared: Any = loss
 
     def function(
-        logits: Tensor, target: Tensor, sample_weight: Tensor | None = None, **arguments: Any
+        logits: Tensor,
+        target: Tensor,
+        *weight: Any,
+        sample_weight: Tensor | None = None,
+        **by_name: Any,
     ) -> Tensor:
+        arguments = named_arguments(weight, by_name, declared.declared_hyper, call)
         keywords = {name: arguments.pop(name, default) for name, default in KEYWORDS.items()}
         expression = declared.expression_of(**arguments)
         keywords["weight"] = check_keywords(**keywords)
-        return evaluate(expression, logits, target, sample_weight, **keywords)
+        return evaluate(expression, logits, target, sample_weight=sample_weight, **keywords)
 
-    first = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for name, default in (
-            ("logits", inspect.Parameter.empty),
-            ("target", inspect.Parameter.empty),
-            ("sample_weight", None),
-        )
-    ]
-    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*first, *declared.__signature__.parameters.values()]
-    )
+    function.__signature__ = _signature_of(declared)  # type: ignore[attr-defined]
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in declared.__name__).lstrip("_")
+    call = f"{snake}(logits, target, "
     function.__name__ = function.__qualname__ = snake
     function.__doc__ = (
         f"The function of :class:`noiseproof.{declared.__name__}`.\n\n{_description(declared)}"
     )
     return cast(LossFunction[P], function)
+
+
+def _signature_of(declared: Any) -> inspect.Signature:
+    first = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name in ("logits", "target")
+    ]
+    last = inspect.Parameter("sample_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return inspect.Signature([*first, *declared.__signature__.parameters.values(), last])
 
 
 def _description(declared: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from . import _vega
 from ._errors import UsageError
+from ._files import refuse_folder, write_atomically
 from .losses import Loss
 
 _BLUE, _GREY, _GREEN, _RED = "#0a4fa3", "#5c6470", "#00795a", "#c2470f"
@@ -81,6 +81,7 @@ def draw(loss: Loss, path: str | Path, num_classes: int = 10) -> None:
         num_classes: the number of classes K.
     """
     path = Path(path)
+    refuse_folder(path)
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in _vega.IMAGE_FORMATS:
         raise UsageError(
@@ -89,10 +90,7 @@ def draw(loss: Loss, path: str | Path, num_classes: int = 10) -> None:
     format = cast(_vega.ImageFormat, suffix)
     title = f"{loss}, {num_classes} classes"
     spec = _chart(curves(loss, num_classes), title, tooltips=format == "html")
-    content = _vega.render(spec, format, title)
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_bytes(content)
-    os.replace(partial, path)  # written beside and renamed: a reader never sees half a picture
+    write_atomically(path, _vega.render(spec, format, title))
 
 
 def _chart(rows: dict[str, list[dict[str, Any]]], title: str, tooltips: bool) -> _vega.Spec:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -20,9 +19,16 @@ from ._errors import UsageError
 from .losses import Kind, Loss, parse, terms
 from .losses._forms import probe_logits
 from .losses._mapped import TransitionMatrix
+from .losses._prediction import Prediction
 
 SCALES = (1e2, 1e4, 1e6, 1e8)
 """How far apart logits are drawn to find out where a loss goes to."""
+
+MOST_CLASSES = 10_000
+"""The largest number of classes at which a loss is checked: a gigabyte, and half a minute."""
+
+_BLOCK = 1 << 20
+"""How many logits are looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -127,19 +133,20 @@ def check(loss: Loss | str, num_classes: int) -> Check:
     The bounds are sought at corner predictions, drawn out until the loss settles or keeps growing,
     and from the best of them by gradient steps: random predictions miss them.
     """
-    if num_classes < 2:
-        raise UsageError(f"num_classes must be at least 2; it was {num_classes}")
+    _check_num_classes(num_classes)
     if isinstance(loss, str):
         loss = parse(loss)
     parts = terms(loss)
     found = tuple(check(part, num_classes) for _, part in parts) if len(parts) > 1 else ()
-    sums = _extent(lambda z: loss.per_class(z).sum(1, keepdim=True), num_classes)
+    near = _at(loss, probe_logits(num_classes))
+    far = [_at(loss, _corners(num_classes, scale)) for scale in SCALES]
+    climbed = _climb(loss, num_classes)
     return Check(
         loss=str(loss),
         num_classes=num_classes,
         kind=loss.kind,
-        values=_extent(loss.per_class, num_classes),
-        sums=sums,
+        values=_extent(near.values, [found.values for found in far], climbed.values),
+        sums=_extent(near.sums, [found.sums for found in far], climbed.sums),
         worst=_worst(loss, num_classes),
         terms=found,
         asymmetry=asymmetry_ratio(loss, num_classes),
@@ -206,14 +213,20 @@ def asymmetry_ratio(loss: Loss, num_classes: int = 10) -> float | None:
 
 def _at_label_probability(loss: Loss, u: Tensor, num_classes: int, *, even: bool = True) -> Tensor:
     """L(f, 0) where class 0 has probability u, and the rest is even or at one class."""
-    p = torch.zeros(*u.shape, num_classes, dtype=torch.float64)
-    p[..., 0] = u
+    blocks = _blocks(u.flatten(), num_classes)
+    values = [_of_first_class(loss, block, num_classes, even) for block in blocks]
+    return torch.cat(values).reshape(u.shape)
+
+
+def _of_first_class(loss: Loss, u: Tensor, num_classes: int, even: bool) -> Tensor:
+    p = torch.zeros(len(u), num_classes, dtype=torch.float64)
+    p[:, 0] = u
     if even:
-        p[..., 1:] = ((1 - u) / (num_classes - 1)).unsqueeze(-1)
+        p[:, 1:] = ((1 - u) / (num_classes - 1)).unsqueeze(-1)
     else:
-        p[..., 1] = 1 - u
-    flat = p.clamp(min=1e-300).log().reshape(-1, num_classes)
-    return loss.per_class(flat)[:, 0].detach().reshape(u.shape)
+        p[:, 1] = 1 - u
+    label = torch.zeros(len(u), 1, dtype=torch.long)
+    return loss.expression.at_label(Prediction(p.clamp(min=1e-300).log(), label)).detach()
 
 
 def _about_asymmetry(ratio: float) -> str:
@@ -222,17 +235,49 @@ def _about_asymmetry(ratio: float) -> str:
     return f"{ratio:.4g}: the right label {1 / ratio:.4g} times as probable as any other suffices"
 
 
-def _extent(function: Callable[[Tensor], Tensor], num_classes: int) -> Range:
-    """The range of a function that gives numbers for each row of logits."""
-    near = function(probe_logits(num_classes).double()).detach()
-    lows, highs = [], []
-    for scale in SCALES:
-        values = function(_corners(num_classes, scale)).detach()
-        lows.append(min(values.min(), near.min()).item())
-        highs.append(max(values.max(), near.max()).item())
-    least, most = -_climb(function, num_classes, -1), _climb(function, num_classes, 1)
-    low = -math.inf if _grows([-x for x in lows]) else min(lows[-1], least)
-    high = math.inf if _grows(highs) else max(highs[-1], most)
+def _check_num_classes(num_classes: int) -> None:
+    if num_classes < 2:
+        raise UsageError(f"num_classes must be at least 2; it was {num_classes}")
+    if num_classes > MOST_CLASSES:
+        raise UsageError(
+            f"num_classes must be at most {MOST_CLASSES}, which takes a gigabyte; it was "
+            f"{num_classes}; check the loss at fewer classes"
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The extremes of L(f, j) and of its sum over labels over some predictions."""
+
+    values: Range
+    sums: Range
+
+
+def _blocks(rows: Tensor, num_classes: int) -> tuple[Tensor, ...]:
+    """Rows in blocks of so many that memory stays small."""
+    return torch.split(rows, max(1, _BLOCK // num_classes))
+
+
+def _at(loss: Loss, logits: Tensor) -> _Found:
+    """What a loss comes to at rows of logits, in blocks of them."""
+    values, sums = [], []
+    for block in _blocks(logits, logits.shape[1]):
+        matrix = loss.per_class(block.double()).detach()
+        values += [matrix.min(), matrix.max()]
+        sums.append(matrix.sum(1))
+    return _Found(_range_of(torch.stack(values)), _range_of(torch.cat(sums)))
+
+
+def _range_of(values: Tensor) -> Range:
+    return Range(values.min().item(), values.max().item())
+
+
+def _extent(near: Range, far: list[Range], climbed: Range) -> Range:
+    """The range of all that was found: at ordinary predictions, further and further, climbing."""
+    lows = [min(found.low, near.low) for found in far]
+    highs = [max(found.high, near.high) for found in far]
+    low = -math.inf if _grows([-x for x in lows]) else min(lows[-1], climbed.low)
+    high = math.inf if _grows(highs) else max(highs[-1], climbed.high)
     return Range(low, high)
 
 
@@ -254,23 +299,32 @@ def _corners(num_classes: int, scale: float) -> Tensor:
     return torch.cat(rows)
 
 
-def _climb(function: Callable[[Tensor], Tensor], num_classes: int, sign: int) -> float:
-    """The greatest value of sign times the function that gradient steps come to."""
+def _climb(loss: Loss, num_classes: int, starts: int = 32) -> _Found:
+    """The extremes that gradient steps come to: four climbs in one, each from the same starts."""
     generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(32, num_classes, dtype=torch.float64, generator=generator).requires_grad_()
-    optimizer = torch.optim.Adam([logits], lr=0.3)
-    best = -math.inf
-    for _ in range(100):
-        values = sign * function(logits)
-        best = max(best, values.max().item())
-        (logits.grad,) = torch.autograd.grad(-values.amax(1).sum(), logits)
-        optimizer.step()
-    return best
+    start = torch.randn(starts, num_classes, dtype=torch.float64, generator=generator)
+    logits = start.repeat(4, 1)
+    best = [-math.inf] * 4
+    mean, square = torch.zeros_like(logits), torch.zeros_like(logits)
+    for step in range(1, 101):
+        logits.requires_grad_()
+        high, low, sum_high, sum_low = loss.per_class(logits).chunk(4)
+        heights = torch.stack([high.amax(1), (-low).amax(1), sum_high.sum(1), -sum_low.sum(1)])
+        best = [max(b, h) for b, h in zip(best, heights.amax(1).tolist(), strict=True)]
+        (slope,) = torch.autograd.grad(heights.sum(), logits)
+        # Adam's step. torch.optim would import its compiler, which takes seconds.
+        mean = mean.lerp(slope, 0.1)
+        square = square.lerp(slope.square(), 0.001)
+        scale = (square / (1 - 0.999**step)).sqrt() + 1e-8
+        logits = logits.detach() + 0.3 * mean / (1 - 0.9**step) / scale
+    return _Found(Range(-best[1], best[0]), Range(-best[3], best[2]))
 
 
 def _worst(loss: Loss, num_classes: int) -> tuple[float, ...]:
+    """The probabilities, sorted, at which the sum over labels is furthest from its median."""
     logits = torch.cat([probe_logits(num_classes).double(), _corners(num_classes, 1e2)])
-    sums = loss.per_class(logits).sum(1).detach()
+    blocks = _blocks(logits, num_classes)
+    sums = torch.cat([loss.per_class(block).sum(1).detach() for block in blocks])
     furthest = (sums - sums.median()).abs().argmax()
     return tuple(logits[furthest].softmax(0).sort(descending=True).values.tolist())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from noiseproof import results
 
+PATIENCE = 300  # seconds, after which a test that waits has failed, on a slow machine as well
 COMMAND = [sys.executable, "-m", "noiseproof", "bench"]
 
 
@@ -39,9 +40,9 @@ def until(process: subprocess.Popen[str], text: str) -> list[str]:
     raise AssertionError(f"{text!r} never came:\n{''.join(lines)}")
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 120) -> str:
+def finish(process: subprocess.Popen[str]) -> str:
     """The rest of what it says."""
-    text, _ = process.communicate(timeout=seconds)
+    text, _ = process.communicate(timeout=PATIENCE)
     return text
 
 
@@ -59,6 +60,11 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def workers(pid: int) -> list[int]:
+    """Those of them that train."""
+    return [child for child in descendants(pid) if "_worker import main" in title(child)]
+
+
 def title(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
@@ -72,7 +78,7 @@ def alive(pid: int) -> bool:
     return False
 
 
-def gone(pids: list[int], seconds: float = 10) -> bool:
+def gone(pids: list[int], seconds: float = PATIENCE) -> bool:
     """Whether they all end by themselves in this time."""
     end = time.monotonic() + seconds
     while any(map(alive, pids)) and time.monotonic() < end:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from noiseproof import results
 from noiseproof.bench import Bench, _run
 from noiseproof.bench._local import WorkerDied
 from noiseproof.bench._plan import packs, plan
@@ -128,3 +129,15 @@ def test_webvision_says_what_is_missing(tmp_path):
 
     with pytest.raises(ValueError, match="table-webvision cannot be run: WebVision's images"):
         _run.run(bench("table-webvision"), tmp_path)
+
+
+def test_runs_whose_data_is_not_there_fail_together(tmp_path, monkeypatch):
+    def script(pack, turn):
+        return [RunEvent("ended", pack[0].hash, error="no data", data_missing=True)]
+
+    given, ended = drive(tmp_path, script, monkeypatch)
+    assert given == [["ce"]]  # the others were not tried
+    assert ended == {run.hash: "no data" for run in RUNS}
+    assert len(results.read(tmp_path).problems) == 1
+    assert results.clear_failed(tmp_path) == 2
+    assert results.read(tmp_path).problems == []

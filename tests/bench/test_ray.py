@@ -26,6 +26,7 @@ from noiseproof.bench import read_bench
 from noiseproof.bench._work import WorkerConfig, work
 
 from .processes import (
+    PATIENCE,
     descendants,
     end,
     finish,
@@ -89,12 +90,11 @@ class Cluster:
 
     def _await_start(self) -> None:
         log = self.folder / f"{len(self.nodes) - 1}.log"
-        for _ in range(600):
+        end = time.monotonic() + PATIENCE
+        while "Ray runtime started" not in log.read_text():
             assert self.nodes[-1].poll() is None, log.read_text()
-            if "Ray runtime started" in log.read_text():
-                return
+            assert time.monotonic() < end, log.read_text()
             time.sleep(0.1)
-        raise AssertionError(log.read_text())
 
     def workers(self) -> list[int]:
         """The processes that train at this moment, on either node."""
@@ -169,6 +169,7 @@ def check(cluster: Cluster, tmp_path: Path, losses: list[str], epochs: int, kill
     assert same(sorted(histories(out).items()), sorted(histories(peace).items()))
 
 
+@pytest.mark.slow
 def test_two_nodes_and_a_worker_killed_in_the_middle(cluster, tmp_path):
     check(cluster, tmp_path, ["ce", "nce", "mae", "rce"], epochs=25, kills=1)
 
@@ -219,3 +220,44 @@ def test_what_another_process_is_at_stays_on_its_node(tmp_path):
     assert files.keys() == {runs[1].hash}
     assert "error.json" in files[runs[1].hash]
     assert all((tmp_path / run.hash / "checkpoint.pt").exists() for run in runs)
+
+
+LISTENING = """
+import os, sys
+from pathlib import Path
+from noiseproof.bench._ray import _connect
+from tests.bench.processes import descendants
+ray = _connect(None, 1)
+assert ray.get(ray.remote(lambda: 1).remote()) == 1
+mine = {os.getpid(), *descendants(os.getpid())}
+sockets = set()
+for pid in mine:
+    for fd in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            sockets.add(os.readlink(fd))
+        except OSError:
+            pass
+found = []
+for table in ("tcp", "tcp6"):
+    for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+        parts = line.split()
+        if parts[3] == "0A" and f"socket:[{parts[9]}]" in sockets:
+            found.append(parts[1].split(":")[0])
+ray.shutdown()
+print(*found)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's tables of sockets")
+def test_a_cluster_of_our_own_listens_on_loopback_alone():
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    root = Path(__file__).parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", LISTENING], capture_output=True, text=True, cwd=root, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    addresses = found.stdout.split()
+    assert len(addresses) >= 3
+    loopback = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
+    assert set(addresses) <= set(loopback)

@@ -50,6 +50,10 @@ def test_a_grid_of_ones_own(tmp_path):
         ("loss = 'ce'\n[[exclude]]\nloss = 'nce'", "no run has what .* leaves out, loss = 'nce'"),
         ("[[include]]\nseeds = 1", "unknown setting 'seeds' .did you mean 'seed'"),
         ("rate = 2", "rate goes from 0 to 1; it was 2"),
+        ("loss = 'ncee'", r"unknown loss 'ncee' .did you mean 'nce'"),
+        ("dataset = 'cifar11'", r"unknown data set 'cifar11' .did you mean 'cifar10'"),
+        (f"seed = {list(range(1000))}\nepochs = {list(range(1, 1001))}", "1,000,000 runs is too"),
+        ("x = " + "[" * 100_000, "is (not TOML|nested too deeply)"),
         ("include = 1", r"include is a list of tables; write \[\[include\]\]"),
         ("[[exclude]]\nseed = 0", r"\[\[exclude\]\] leaves no run"),
     ],
@@ -68,3 +72,18 @@ def test_the_runs_that_the_reproduction_lacks_can_be_planned():
     }  # fmt: skip
     alone = [r for r in found.runs if r.variant == "authors" and r.protocol == "paper"]
     assert {(r.noise, r.rate) for r in alone} == {("asymmetric", 0.4)}
+
+
+def test_what_is_excluded_may_be_written_in_any_way(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "noise = ['none', 'symmetric']\nrate = [0.2, 0.4]\nloss = ['ce', 'nce+rce']\n"
+        "[[exclude]]\nloss = 'RCE + NCE'\nnoise = 'symmetric'\nrate = 0.4\n"
+    )
+    found = [
+        (r.noise, r.rate, r.method) for r in (run.resolve() for run in bench.read_bench(path).runs)
+    ]
+    assert sorted(found) == [
+        ("none", 0.0, "CE"), ("none", 0.0, "NCE+RCE"), ("symmetric", 0.2, "CE"),
+        ("symmetric", 0.2, "NCE+RCE"), ("symmetric", 0.4, "CE"),
+    ]  # fmt: skip

@@ -55,7 +55,7 @@ def test_every_setting_of_a_method_is_a_loss():
                 yield from settings(found)
 
     for name, method in METHODS.items():
-        for table in (method.paper, method.authors):
+        for table in (method.paper, method.authors or {}):
             for found in settings(table):
                 assert syntax.canonical(found.loss), name
                 assert found.source

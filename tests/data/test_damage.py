@@ -117,7 +117,7 @@ def attacks(proof: Path) -> dict[str, Runs]:
 def test_pickles_run_nothing(attack, protocol, tmp_path, small):
     small(writers.write("cifar10 python 2", tmp_path))
     proof, path = tmp_path / "proof", tmp_path / "cifar-10-batches-py" / "data_batch_1"
-    content = {b"data": np.zeros((10, 3072), np.uint8), b"labels": [attacks(proof)[attack]] * 10}
+    content = {b"data": np.ones((10, 3072), np.uint8), b"labels": [attacks(proof)[attack]] * 10}
     path.write_bytes(pickle.dumps(content, protocol))
     name = attack.split(".")[1]  # of a module that had another name in Python 2
     with pytest.raises(data.DamagedFileError, match=rf"asks to run \w+\.{name}, which was not run"):
@@ -169,7 +169,7 @@ def test_label_files_run_nothing(attack, tmp_path, small):
         ),
         (
             {b"data": np.array([object()]), b"labels": [0] * 10},
-            "asks to run builtins.object|asks to run copyreg|of type object",
+            "its arrays are of type O8, not numbers",
         ),
         (
             {b"data": np.zeros((10, 3072), np.uint8), b"labels": [0] * 10},
@@ -189,9 +189,10 @@ def test_what_is_in_a_pickle_is_checked(content, problem, tmp_path, small):
     ("content", "problem"),
     [
         (b"\x00\x00\x0d\x01\x00\x00\x00\x01\x00", "it begins with 00000d, an idx file with 000008"),
-        (b"\x00\x00\x08\x03\x00\x00", "it ends within its header, after 6 bytes"),
-        (writers.idx(np.zeros((20, 3), np.uint8))[:-1], "59 bytes follow its header, not 20 x 3"),
-        (writers.idx(np.zeros(20, np.uint8)) + b"x", "21 bytes follow its header, not 20"),
+        (b"\x00\x00\x08\x01\x00\x00", "it ends within its header, after 6 bytes"),
+        (b"\x00\x00\x08\x03\x00\x00", "it has 3 dimensions, not 1"),
+        (writers.idx(np.zeros(20, np.uint8))[:-1], "19 bytes follow its header, not 20"),
+        (writers.idx(np.zeros(20, np.uint8)) + b"x", "it holds more than 28 bytes"),
         (writers.idx(np.zeros(19, np.uint8)), r"labels are uint8 \[19\], not 20 integers"),
         (writers.idx(np.full(20, 10, np.uint8)), "labels go from 10 to 10, not from 0 to 9"),
     ],
@@ -219,7 +220,7 @@ def test_arrays_and_numbers_of_any_protocol(protocol, order, tmp_path):
     array = np.arange(6, dtype=">i4").reshape(2, 3).copy(order=order)
     path = tmp_path / "file"
     path.write_bytes(pickle.dumps({"a": array, "b": np.float32(1.5), "c": "text"}, protocol))
-    found = _pickles.read_pickle(path)
+    found = _pickles.read_pickle(path, max_bytes=1000, max_values=10)
     np.testing.assert_array_equal(found["a"], array)
     assert float(found["b"]) == 1.5
     assert found["c"] == "text"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from noiseproof import data
+from noiseproof import UsageError, data
 from noiseproof.data import _dataset, _digits
 
 RNG = np.random.default_rng(0)
@@ -69,9 +71,113 @@ def test_labels_of_any_integer_type():
         assert own.train.labels.tolist() == LABELS.tolist()
 
 
-def test_no_images_to_test_on():
-    own = data.from_arrays(images(6, 8, 8), LABELS, images(0, 8, 8), [])
-    assert len(own.test) == 0
+NOTHING = [[], (), np.array([]), torch.tensor([]), images(0, 8, 8), images(0, 8, 10, 3)]
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_no_images_to_test_on(nothing):
+    own = data.from_arrays(images(6, 8, 8), LABELS, nothing, [])
+    assert own.test.images.shape == (0, 1, 8, 8)
+    assert own.test.labels.shape == (0,)
+    assert repr(own) == "Dataset('own', 6 + 0 images 1x8x8, 3 classes)"
+
+
+def test_one_sample():
+    x = images(1, 8, 8)
+    own = data.from_arrays(x, [1], x, [1])
+    assert own.classes == ("0", "1")
+    assert own.std[0] > 0
+    loader = data.Loader(*vars(own.train).values(), mean=own.mean, std=own.std, batch_size=4)
+    ((batch, labels, index),) = loader
+    assert batch.shape == (1, 1, 8, 8)
+    assert (labels.tolist(), index.tolist()) == ([1], [0])
+
+
+def test_one_class_is_refused():
+    x = images(6, 8, 8)
+    for keywords in ({}, {"classes": ["cat"]}):
+        with pytest.raises(UsageError, match=r"own has 1 class; .*needs two.*classes="):
+            data.from_arrays(x, [0] * 6, x, [0] * 6, **keywords)
+
+
+@pytest.mark.parametrize("shape", [(6, 1, 1), (6, 1, 1, 1)])
+def test_images_of_one_pixel(shape):
+    x = images(*shape)
+    own = data.from_arrays(x, LABELS, x, LABELS)
+    assert own.train.images.shape == (6, 1, 1, 1)
+    statistics = {"mean": own.mean, "std": own.std}
+    augment = data.Augment(crop=1, flip=True, rotate=10)
+    for loader in (
+        data.Loader(*vars(own.train).values(), **statistics, shuffle=False),
+        data.Loader(*vars(own.train).values(), **statistics, augment=augment),
+    ):
+        (batch,) = loader
+        assert batch.images.shape == (6, 1, 1, 1)
+        assert batch.images.isfinite().all()
+    with pytest.raises(ValueError, match=r"could be \[N, C, H, W\] or \[N, H, W, C\]"):
+        data.from_arrays(images(6, 3, 1, 1), LABELS, images(6, 3, 1, 1), LABELS)
+
+
+@pytest.mark.parametrize("shape", [(6, 0, 8), (6, 8, 0), (6, 0, 8, 8), (6, 3, 0, 0)])
+def test_images_without_pixels_are_refused(shape):
+    x = images(*shape)
+    with pytest.raises(UsageError, match=r"images of .* have no pixels"):
+        data.from_arrays(x, LABELS, x, LABELS, layout="NCHW")
+
+
+@pytest.mark.parametrize("largest", [1000, 1 << 40, (1 << 63) - 1])
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_numbers_that_are_no_class_numbers_are_refused(largest, kind):
+    """There would be a class name for every number, which took all memory."""
+    x, labels = images(6, 8, 8), kind([0, 1, 2, 3, 4, largest])
+    for arguments in ((x, labels, x, LABELS), (x, LABELS, x, labels)):
+        with pytest.raises(UsageError) as error:
+            data.from_arrays(*arguments)
+        for part in (f"labels go up to {largest}", "12 images", "return_inverse=True", "classes="):
+            assert part in str(error.value)
+        assert "\n" not in str(error.value)
+    names = [str(i) for i in range(1001)]
+    if largest == 1000:
+        assert data.from_arrays(x, labels, x, LABELS, classes=names).num_classes == 1001
+    else:
+        with pytest.raises(UsageError, match="labels must be from 0 to 1000"):
+            data.from_arrays(x, labels, x, LABELS, classes=names)
+
+
+def test_as_many_classes_as_images_or_a_thousand():
+    x = images(2000, 1, 1)
+    assert data.from_arrays(x, np.arange(2000), x, np.arange(2000)).num_classes == 2000
+    assert data.from_arrays(x[:2], [0, 999], x[:2], [0, 999]).num_classes == 1000
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["cat", "dog"] * 3, np.array(["cat", "dog"] * 3), np.array(["cat", "dog"] * 3, object),
+     np.array([b"cat", b"dog"] * 3), [1, "dog"] * 3, np.array([1, "dog"] * 3, object)],
+)  # fmt: skip
+def test_labels_that_are_texts_are_refused_with_a_remedy(labels):
+    x = images(6, 8, 8)
+    remedy = r"labels are texts; number them: classes, labels = np\.unique\(labels, return_inverse"
+    with pytest.raises(UsageError, match=remedy):
+        data.from_arrays(x, labels, x, labels)
+
+
+def test_the_remedies_work():
+    x, named = images(6, 8, 8), np.array(["dog", "cat", "dog", "cat", "cow", "cow"])
+    classes, labels = np.unique(named, return_inverse=True)
+    own = data.from_arrays(x, labels, x, labels, classes=classes)
+    assert own.classes == ("cat", "cow", "dog")
+    assert [type(name) for name in own.classes] == [str] * 3
+    classes, labels = np.unique([5, 1 << 40, 7, 7, 5, 5], return_inverse=True)
+    assert data.from_arrays(x, labels, x, labels, classes=classes).classes == (
+        "5", "7", "1099511627776",
+    )  # fmt: skip
+
+
+def test_statistics_may_be_arrays():
+    x = images(6, 8, 8, 3)
+    own = data.from_arrays(x, LABELS, x, LABELS, mean=np.full(3, 0.5), std=torch.ones(3))
+    assert (own.mean, own.std) == ((0.5, 0.5, 0.5), (1.0, 1.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -84,13 +190,24 @@ def test_no_images_to_test_on():
         ((images(6, 8, 8), LABELS > 0) * 2, r"integers \[N\], from 0, not bool \[6\]"),
         ((images(6, 8, 8), LABELS[:, None]) * 2, r"one for each of 6 images, not int64 \[6, 1\]"),
         ((images(6, 8, 8), LABELS - 1) * 2, "from 0 to 1, for 2 classes; they go from -1 to 1"),
-        ((images(6, 8, 8), ["a"] * 6) * 2, "labels must be a NumPy array or a tensor, not list"),
+        ((images(6, 8, 8), [None] * 6) * 2, "labels must be a NumPy array or a tensor, not list"),
+        (
+            (images(6, 8, 8), [[1, 2], [3]]) * 2,
+            "labels must be a NumPy array or a tensor, not list",
+        ),
+        (([images(8, 8), images(8, 9)], [0, 1]) * 2, "images must be a NumPy array or a tensor"),
+        ((images(6, 8, 8), torch.tensor(3)) * 2, r"one for each of 6 images, not int64 \[\]"),
+        ((images(6, 8, 8), 3) * 2, "labels must be a NumPy array or a tensor, not int"),
+        ((images(6, 8, 8), [1 << 70] * 6) * 2, "labels must be .*64 bits"),
+        ((images(6, 8, 8), np.full(6, 1 << 63, np.uint64)) * 2, "labels must be .*64 bits"),
+        ((images(6, 8, 8), []) * 2, r"one for each of 6 images, not int64 \[0\]"),
+        ((images(6, 8, 8), LABELS, [], LABELS), r"one for each of 0 images, not int64 \[6\]"),
         ((images(6, 8, 8), LABELS, images(6, 8, 9), LABELS), "1x8x8, those to test on 1x8x9"),
         ((images(0, 8, 8), []) * 2, "own has no images to train on"),
     ],
 )
 def test_what_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UsageError, match=message):
         data.from_arrays(*arguments)
 
 
@@ -100,11 +217,16 @@ def test_what_is_refused(arguments, message):
         ({"classes": ["a", "b"]}, "from 0 to 1, for 2 classes; they go from 0 to 2"),
         ({"mean": (0.5, 0.5), "std": (1.0, 1.0)}, "a number for each of 1 channels"),
         ({"std": (0.0,)}, "std above 0"),
+        ({"std": (math.inf,)}, "std above 0"),
+        ({"mean": (math.nan,)}, "std above 0"),
+        ({"mean": "grey"}, "mean must have a number for each channel, not 'grey'"),
+        ({"classes": "abc"}, "classes are a list of names, not 'abc'"),
+        ({"classes": 3}, "classes are a list of names, not 3"),
     ],
 )
 def test_what_is_refused_of_the_rest(keywords, message):
     x = images(6, 8, 8)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UsageError, match=message):
         data.from_arrays(x, LABELS, x, LABELS, **keywords)
 
 

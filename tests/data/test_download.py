@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +40,7 @@ def served(server, small, tmp_path):
             downloads={f.name: writers.checksum(f) for f in files},
             mirrors=tuple(server.url + mirror for mirror in mirrors),
         )
+        (tmp_path / "root").mkdir(exist_ok=True)
         return tmp_path / "root" / "noiseproof" / name
 
     return serve
@@ -50,7 +56,7 @@ def read(name, tmp_path, download=True):
 
 
 def left_over(own: Path) -> set[str]:
-    return {p.name for p in own.parent.iterdir()} - {own.name, f".{own.name}.lock"}
+    return {p.name for p in own.parent.iterdir()} - {own.name}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -237,7 +243,6 @@ def test_many_at_once_download_once(damaged, served, server, tmp_path):
 def test_an_archive_in_the_root_is_unpacked_without_a_network(served, server, tmp_path):
     own = served("cifar10")
     root = tmp_path / "root"
-    root.mkdir()
     archive = root / "cifar-10-python.tar.gz"
     archive.write_bytes((server.folder / archive.name).read_bytes())
     read("cifar10", tmp_path, download=False)
@@ -254,7 +259,6 @@ def test_an_archive_in_the_root_is_unpacked_without_a_network(served, server, tm
 
 def test_an_archive_that_lacks_a_file(served, server, small, tmp_path):
     served("cifar100")
-    (tmp_path / "root").mkdir()
     archive = tmp_path / "root" / "cifar-100-python.tar.gz"
     writers.write_archive("cifar100", tmp_path / "root")
     small(
@@ -281,13 +285,229 @@ def test_without_a_progress_bar(served, tmp_path, monkeypatch):
     read("mnist", tmp_path)
 
 
-def test_a_root_that_cannot_be_written_to(served, tmp_path):
+@pytest.mark.parametrize("fault", [wrong, half, absent, page])
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+def test_a_refused_download_leaves_nothing(name, fault, served, server, tmp_path):
+    served(name)
+    server.fault = fault
+    with pytest.raises(data.MissingDataError):
+        read(name, tmp_path)
+    assert not list((tmp_path / "root").iterdir())
+
+
+def test_no_network_leaves_nothing(tmp_path):
+    for name in ("mnist", "cifar10"):
+        with pytest.raises(data.MissingDataError):
+            data.load(name, root=tmp_path)
+        with pytest.raises(data.MissingDataError):
+            data.load(name)
+    assert [p.name for p in tmp_path.rglob("*")] == ["cache"]  # which is the user's
+
+
+def test_an_archive_that_is_refused_leaves_nothing(served, server, tmp_path):
+    served("cifar10")
+    archive = tmp_path / "root" / "cifar-10-python.tar.gz"
+    archive.write_bytes(b"damage")
+    with pytest.raises(data.DamagedFileError):
+        read("cifar10", tmp_path)
+    assert list((tmp_path / "root").iterdir()) == [archive]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_leaves_what_came_whole(interrupt, served, server, tmp_path, monkeypatch):
+    import pooch
+
+    own = served("mnist")
+    download = pooch.HTTPDownloader.__call__
+
+    def interrupted(self, url, output_file, *rest, **keywords):
+        if "train-labels" in url:
+            Path(output_file).write_bytes(b"half")
+            raise interrupt
+        return download(self, url, output_file, *rest, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pooch.HTTPDownloader, "__call__", interrupted)
+        with pytest.raises(interrupt):
+            read("mnist", tmp_path)
+        came = [url.rsplit("/", 1)[-1] for url in server.asked]
+        left = {p.relative_to(own.parent).as_posix() for p in own.parent.rglob("*")}
+        assert left == {".mnist.parts"} | {f".mnist.parts/{name}" for name in came}
+    read("mnist", tmp_path)
+    assert not left_over(own)
+
+
+def test_ctrl_c_before_anything_came_leaves_nothing(served, tmp_path, monkeypatch):
+    import pooch
+
+    def interrupted(self, url, output_file, *rest, **keywords):
+        Path(output_file).write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    served("cifar10")
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        read("cifar10", tmp_path)
+    assert not list((tmp_path / "root").iterdir())
+
+
+def test_a_lock_that_is_removed_still_keeps_others_out(tmp_path):
+    """Whoever waits for a lock whose file is removed waits for the next file of that name."""
+    inside, most, turns = [], [], threading.Barrier(4)
+
+    def run() -> None:
+        turns.wait()
+        for _ in range(10):
+            with _download.lock(tmp_path / "noiseproof" / "mnist"):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 40
+    assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def unprivileged(
+    closed: str | None = None, fill: Callable[[Path], None] | None = None
+) -> Iterator[Path]:
+    """A root in which nothing may be written, not even by the superuser, who becomes nobody.
+
+    Args:
+        closed: the folder in it, if any, in which nothing may be read.
+        fill: what puts files into it.
+    """
+    import pooch  # noqa: F401  # nobody may not read the interpreter's own files
+    import requests  # noqa: F401
+
+    superuser = os.geteuid() == 0
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        root = Path(name)
+        shut = root / (closed or "")
+        (root / "MNIST" / "raw").mkdir(parents=True)
+        if fill is not None:
+            fill(root)
+        root.chmod(0o555)
+        if closed is not None:
+            shut.chmod(0o000)
+        try:
+            if superuser:
+                os.seteuid(65534)
+            yield root
+        finally:
+            if superuser:
+                os.seteuid(0)
+            for folder in (root, shut):
+                folder.chmod(0o755)
+
+
+REMEDY = r"root=, --data-root or NOISEPROOF_DATA"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
+@pytest.mark.parametrize("name", ["mnist", "cifar10n"])
+def test_a_root_that_cannot_be_written_to(name, served):
+    served(name)
+    data.load("digits")
+    with unprivileged() as root, pytest.raises(data.DataError) as error:
+        data.human("cifar10n-worst", root) if name == "cifar10n" else data.load(name, root)
+    expected = f"cannot write to {root / 'noiseproof'} (Permission denied); "
+    assert str(error.value).startswith(expected)
+    assert REMEDY in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such rights there")
+@pytest.mark.parametrize("closed", ["", "MNIST", "MNIST/raw"])
+@pytest.mark.parametrize("download", [False, True])
+def test_a_root_that_cannot_be_read(closed, download, served):
     served("mnist")
-    (tmp_path / "root").write_text("a file")
-    with pytest.raises(data.DataError, match=r"cannot write to .*noiseproof \(.*NOISEPROOF_DATA"):
+    with unprivileged(closed) as root, pytest.raises(data.DataError) as error:
+        data.load("mnist", root, download)
+    assert str(error.value).startswith(f"cannot read {root}")
+    assert "(Permission denied); " in str(error.value)
+    assert REMEDY in str(error.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such rights there")
+@pytest.mark.parametrize("name", ["mnist", "cifar100"])
+def test_a_file_that_cannot_be_read(name, served, server):
+    served(name)
+    file = {"mnist": "MNIST/raw/train-images-idx3-ubyte.gz"}.get(name, "cifar-100-python.tar.gz")
+
+    def fill(root: Path) -> None:
+        if name == "mnist":
+            writers.write("mnist gz", root)
+        else:
+            writers.write_archive(name, root)
+        (root / file).chmod(0o000)
+        (root / "noiseproof").mkdir(mode=0o777)
+        (root / "noiseproof").chmod(0o777)
+
+    with unprivileged(fill=fill) as root, pytest.raises(data.DamagedFileError) as error:
+        data.load(name, root)
+    expected = f"{root / file} is damaged: it cannot be read (Permission denied); mend that, or "
+    assert str(error.value).startswith(expected)
+    assert REMEDY in str(error.value)
+
+
+@pytest.mark.parametrize("download", [False, True])
+@pytest.mark.parametrize("by", ["argument", "variable"])
+def test_a_root_that_is_not_there_is_not_made(by, download, served, server, tmp_path, monkeypatch):
+    served("mnist")
+    mistyped = tmp_path / "rot" / "data"
+    monkeypatch.setenv("NOISEPROOF_DATA", str(mistyped))
+    with pytest.raises(data.MissingDataError) as error:
+        data.load("mnist", str(mistyped) if by == "argument" else None, download)
+    assert str(error.value).startswith(f"the data root {mistyped} is not there; ")
+    assert REMEDY in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not server.asked
+    assert not mistyped.parent.exists()
+    assert data.load("digits", mistyped)  # which comes with the package
+
+
+def test_the_cache_folder_is_made(served, tmp_path):
+    served("mnist")
+    assert not (tmp_path / "cache").exists()
+    data.load("mnist")
+    assert (tmp_path / "cache" / "noiseproof" / "mnist").is_dir()
+
+
+def test_a_root_that_is_a_file(served, tmp_path):
+    served("mnist")
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(data.MissingDataError, match=f"file is not a folder.*{REMEDY}"):
+        data.load("mnist", tmp_path / "file")
+
+
+def test_a_file_in_place_of_our_folder(served, tmp_path):
+    served("mnist")
+    (tmp_path / "root" / "noiseproof").write_text("a file")
+    with pytest.raises(data.DataError, match=rf"cannot write to .*noiseproof \(.*{REMEDY}"):
         read("mnist", tmp_path)
+    assert (tmp_path / "root" / "noiseproof").read_text() == "a file"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_full_disk_is_no_fault_of_the_network(number, served, tmp_path, monkeypatch):
+    import pooch
+
+    def full(*_, **keywords):
+        raise OSError(number, os.strerror(number))
+
+    served("mnist")
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    with pytest.raises(data.DataError, match=rf"cannot write to .*{os.strerror(number)}.*{REMEDY}"):
+        read("mnist", tmp_path)
+    assert not list((tmp_path / "root").iterdir())
 
 
 def test_reasons_are_short():
-    assert _download._reason(OSError(28, "No space left on device")) == "No space left on device"
+    assert _download._reason(OSError(5, "Input/output error")) == "Input/output error"
     assert _download._reason(TimeoutError()) == "TimeoutError"

@@ -72,7 +72,8 @@ def test_cifar(name, real):
     ],
 )
 def test_class_names_are_those_of_the_archive(name, file, key, real):
-    named = [c.decode() for c in _pickles.read_pickle(real(name) / file)[key]]
+    content = _pickles.read_pickle(real(name) / file, max_bytes=10_000, max_values=200)
+    named = [c.decode() for c in content[key]]
     ours = catalogue.DATASETS[name].classes
     assert [c.removesuffix("_tree") for c in ours] == [c.removesuffix("_tree") for c in named]
 

@@ -1,6 +1,8 @@
-"""The fused batch norm against plain PyTorch, forward and backward."""
+"""The fused batch norm against plain PyTorch in float64, forward and backward."""
 
 from __future__ import annotations
+
+import copy
 
 import pytest
 import torch
@@ -43,30 +45,32 @@ def test_as_plain_pytorch(kernel_device, shape, real, relu, add, pool, bias, blo
     y = y.contiguous(memory_format=torch.channels_last)
     residual = torch.randn(shape, device=kernel_device) if add else None
     conv_bias = torch.randn(real, device=kernel_device) if bias else None
-    norms = [nn.BatchNorm2d(real).to(kernel_device) for _ in range(2)]
-    for norm in norms:
-        with torch.no_grad():
-            norm.weight.copy_(torch.linspace(-1, 2, real))
-            norm.bias.copy_(torch.linspace(-0.5, 0.5, real))
-            norm.running_mean.fill_(0.3)
+    single = nn.BatchNorm2d(real).to(kernel_device)
+    with torch.no_grad():
+        single.weight.copy_(torch.linspace(-1, 2, real))
+        single.bias.copy_(torch.linspace(-0.5, 0.5, real))
+        single.running_mean.fill_(0.3)
+    exact = copy.deepcopy(single).double()
     results = []
-    for i, norm in enumerate(norms):
-        at = y.clone(memory_format=torch.preserve_format).requires_grad_()
-        extra = None if residual is None else residual.clone().requires_grad_()
-        if i:
+    for norm in (exact, single):
+        like = norm.weight.dtype
+        at = y.to(like, copy=True, memory_format=torch.preserve_format).requires_grad_()
+        extra = None if residual is None else residual.to(like, copy=True).requires_grad_()
+        if norm is exact:
+            offset = None if conv_bias is None else conv_bias.double()
+            out = plain(at, norm, offset, relu, extra, pool)
+        else:
             out = kernels.norm_relu(
                 at, norm, conv_bias=conv_bias, relu=relu, residual=extra, pool=pool
             )
-        else:
-            out = plain(at, norm, conv_bias, relu, extra, pool)
         upstream = torch.linspace(-1, 1, out.numel(), device=kernel_device).view(out.shape)
         leaves = [at, norm.weight, norm.bias, *([] if extra is None else [extra])]
-        gradients = torch.autograd.grad(out, leaves, upstream)
+        gradients = torch.autograd.grad(out, leaves, upstream.to(like))
         results.append(
             [out, gradients[0][:, :real], *gradients[1:], norm.running_mean, norm.running_var]
         )
     for expected, found in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
+        torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -16,7 +16,13 @@ from torch import Tensor
 
 from noiseproof.losses._expression import Atom, Expression, MatrixAtom, Sum
 from noiseproof.losses._forms import Form, Negative, Normalized, Symmetrized
-from noiseproof.losses._mapped import Bootstrapped, EpsilonSoftmax
+from noiseproof.losses._mapped import (
+    Bootstrapped,
+    EpsilonSoftmax,
+    ForwardCorrected,
+    LogitClipped,
+    Softplus,
+)
 
 
 def matrix(expression: Expression, p: Tensor) -> Tensor:
@@ -136,6 +142,8 @@ def _exact_row(expression: Expression, logits: list[Any]) -> list[Any]:
     if isinstance(expression, MatrixAtom):
         hyper = {name: mpmath.mpf(value) for name, value in expression.hyper}
         return EXACT[expression.loss.name](logits, **hyper)
+    if type(expression) in EXACT_MAPS:
+        return _exact_row(expression.inner, EXACT_MAPS[type(expression)](expression, logits))
     if isinstance(expression, Normalized):
         row = _exact_row(expression.inner, logits)
         return [value / sum(row) for value in row]
@@ -144,9 +152,7 @@ def _exact_row(expression: Expression, logits: list[Any]) -> list[Any]:
         return [value - sum(row) / len(row) for value in row]
     atom = expression.inner if isinstance(expression, Negative) else expression
     assert isinstance(atom, Atom)
-    top = max(logits)
-    powers = [mpmath.exp(z - top) for z in logits]
-    p = [power / sum(powers) for power in powers]
+    p = _exact_softmax(logits)
     summand = _bound_to_mpmath(atom.loss.summand)
     hyper = {name: mpmath.mpf(value) for name, value in atom.hyper}
     if atom.loss.takes_num_classes:
@@ -183,6 +189,35 @@ def _exact_bitempered(logits: list[Any], t1: Any, t2: Any) -> list[Any]:
     rest = (1 - sum(x ** (2 - t1) for x in p)) / (2 - t1)
     return [(1 - x ** (1 - t1)) / (1 - t1) - rest for x in p]
 
+
+def _exact_softmax(logits: list[Any]) -> list[Any]:
+    top = max(logits)
+    powers = [mpmath.exp(z - top) for z in logits]
+    return [power / sum(powers) for power in powers]
+
+
+def _exact_softplus(expression: Any, logits: list[Any]) -> list[Any]:
+    z = [mpmath.log1p(mpmath.exp(x)) for x in logits]
+    return [x * len(z) / sum(z) for x in z]
+
+
+def _exact_clip(expression: Any, logits: list[Any]) -> list[Any]:
+    norm = mpmath.sqrt(sum(x**2 for x in logits))
+    return [x * min(1, mpmath.mpf(expression.tau) / norm) if norm else x for x in logits]
+
+
+def _exact_forward(expression: Any, logits: list[Any]) -> list[Any]:
+    p, T = _exact_softmax(logits), expression.transition.T.tolist()
+    classes = range(len(p))
+    return [mpmath.log(sum(mpmath.mpf(T[i][j]) * p[i] for i in classes)) for j in classes]
+
+
+EXACT_MAPS = {
+    Softplus: _exact_softplus,
+    LogitClipped: _exact_clip,
+    ForwardCorrected: _exact_forward,
+}
+"""The logits that a form gives to its inner loss."""
 
 EXACT = {"ldr": _exact_ldr, "bitempered": _exact_bitempered}
 

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import noiseproof
+from noiseproof import functional
+from noiseproof.losses import _conventions
 
 from . import reference
 from .subjects import MAPPED, SUBJECTS
@@ -37,7 +39,8 @@ def test_cross_entropy_is_torchs(shape, reduction, weight, label_smoothing, back
     logits = torch.randn(shape, dtype=torch.float64, device=device, requires_grad=True)
     index_shape = shape[:1] + shape[2:] if len(shape) > 1 else ()
     labels = torch.randint(5, index_shape, device=device)
-    probabilities = torch.rand(shape, dtype=torch.float64, device=device)
+    scores = torch.rand(shape, dtype=torch.float64, device=device)
+    probabilities = scores.softmax(min(1, len(shape) - 1))
     for target in (labels, probabilities):
         both_gradients(ours(logits, target), theirs(logits, target), logits)
 
@@ -65,6 +68,77 @@ def test_ignore_index_is_torchs(
     ours = noiseproof.CrossEntropy(**keywords)(logits, target)
     theirs = torch.nn.CrossEntropyLoss(**keywords)(logits, target)
     both_gradients(ours, theirs, logits)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"reduction": "sum"}, {"ignore_index": 2}])
+def test_a_pasted_call_is_torchs(keywords):
+    """With as many samples as classes, weights of classes and of samples have one shape."""
+    logits, target, weight = torch.randn(5, 5), torch.randint(5, (5,)), torch.rand(5)
+    theirs = torch.nn.functional.cross_entropy(logits, target, weight, **keywords)
+    ours = functional.cross_entropy(logits, target, weight, **keywords)
+    torch.testing.assert_close(ours, theirs)
+    module = torch.nn.CrossEntropyLoss(weight, **keywords)
+    torch.testing.assert_close(noiseproof.CrossEntropy(weight, **keywords)(logits, target), theirs)
+    torch.testing.assert_close(module(logits, target), theirs)
+    focal = noiseproof.FocalLoss(weight, gamma=0, **keywords)
+    torch.testing.assert_close(focal(logits, target), theirs)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("label", [2, -100])
+def test_the_label_of_one_sample_may_have_a_dimension(reduction, label):
+    logits, target = torch.randn(5), torch.tensor([label])
+    ours = noiseproof.CrossEntropy(reduction=reduction)(logits, target)
+    theirs = torch.nn.CrossEntropyLoss(reduction=reduction)(logits, target)
+    torch.testing.assert_close(ours, theirs, equal_nan=True)
+    smooth = noiseproof.parse("nce + rce", reduction=reduction, label_smoothing=0.1)
+    torch.testing.assert_close(smooth(logits, target), smooth(logits, target[0]), equal_nan=True)
+
+
+@pytest.fixture
+def not_warned(monkeypatch):
+    monkeypatch.setattr(_conventions, "_warned_of_sums", False, raising=False)
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (5,), (2, 5, 3)])
+def test_targets_that_are_no_probabilities_warn_once(shape, not_warned):
+    loss, logits = noiseproof.parse("nce + rce"), torch.randn(shape)
+    several = torch.zeros(shape)
+    several.select(min(1, len(shape) - 1), 1).fill_(1)
+    loss(logits, several)  # one label a sample
+    loss(logits, torch.randn(shape).softmax(min(1, len(shape) - 1)).half())
+    several.select(min(1, len(shape) - 1), 3).fill_(1)
+    with pytest.warns(
+        UserWarning, match=r"sum to 2, not 1; .* several labels, .* \[N, L\]"
+    ) as found:
+        loss(logits, several)
+    loss(logits, several)  # a warning would be an error
+    assert found[0].filename == __file__
+    assert "\n" not in str(found[0].message)
+
+
+def test_no_warning_where_there_are_no_values(not_warned):
+    loss, logits = noiseproof.parse("nce"), torch.randn(4, 5)
+    torch.func.vmap(loss)(logits, torch.ones(4, 5))
+    torch._dynamo.reset()
+    torch.compile(loss, fullgraph=True, backend="aot_eager")(logits, torch.ones(4, 5))
+
+
+@pytest.mark.filterwarnings("ignore:the class probabilities")
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_probabilities_of_any_sum_are_torchs(reduction):
+    logits, target = torch.randn(8, 5), 2 * torch.rand(8, 5)
+    for keywords in ({}, {"weight": torch.rand(5)}, {"label_smoothing": 0.1}):
+        ours = noiseproof.CrossEntropy(reduction=reduction, **keywords)(logits, target)
+        theirs = torch.nn.CrossEntropyLoss(reduction=reduction, **keywords)(logits, target)
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_several_labels_a_sample_as_the_readme_writes_them():
+    z, labels = torch.randn(8, 3), torch.randint(2, (8, 3))
+    logits = torch.stack([torch.zeros_like(z), z], dim=1)
+    theirs = torch.nn.functional.binary_cross_entropy_with_logits(z, labels.float())
+    torch.testing.assert_close(noiseproof.CrossEntropy()(logits, labels), theirs)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -157,7 +231,7 @@ def test_a_sample_of_weight_two_counts_twice(reduction, weight, probabilities, d
     logits = torch.randn(6, 5, dtype=torch.float64, device=device)
     target = torch.randint(5, (6,), device=device)
     if probabilities:
-        target = torch.rand(6, 5, dtype=torch.float64, device=device)
+        target = torch.rand(6, 5, dtype=torch.float64, device=device).softmax(1)
     times = torch.tensor([2, 0, 1, 3, 0, 1], device=device)
     weighted = loss(logits, target, sample_weight=times)
     if reduction == "none":
@@ -173,8 +247,9 @@ def test_sample_weight_shapes():
     logits, target = torch.randn(2, 5, 3), torch.randint(5, (2, 3))
     by_sample = torch.tensor([1.0, 3.0])
     by_pixel = by_sample[:, None].expand(2, 3)
-    assert loss(logits, target, by_sample) == loss(logits, target, by_pixel)
-    one = loss(logits[0, :, 0], target[0, 0], torch.tensor(2.0))
+    value = loss(logits, target, sample_weight=by_sample)
+    assert value == loss(logits, target, sample_weight=by_pixel)
+    one = loss(logits[0, :, 0], target[0, 0], sample_weight=torch.tensor(2.0))
     torch.testing.assert_close(one, loss(logits[0, :, 0], target[0, 0]))
 
 

@@ -6,8 +6,11 @@ import pytest
 import torch
 
 import noiseproof
+from noiseproof import functional
 
-LOGITS, TARGET = torch.randn(8, 5), torch.randint(5, (8,))
+RANDOM = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(8, 5, generator=RANDOM)
+TARGET = torch.randint(5, (8,), generator=RANDOM)
 
 
 def one_line(error, message, call):
@@ -107,7 +110,47 @@ def test_ignore_index_needs_indices():
     ],
 )
 def test_sample_weight(sample_weight, message):
-    one_line(ValueError, message, lambda: noiseproof.parse("nce")(LOGITS, TARGET, sample_weight))
+    loss = noiseproof.parse("nce")
+    one_line(ValueError, message, lambda: loss(LOGITS, TARGET, sample_weight=sample_weight))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: noiseproof.GeneralizedCrossEntropy(0.5),
+            r"hyper-parameters go by name: GeneralizedCrossEntropy\(rho=0.5\)",
+        ),
+        (
+            lambda: functional.generalized_cross_entropy(LOGITS, TARGET, 0.5),
+            r"go by name: generalized_cross_entropy\(logits, target, rho=0.5\)",
+        ),
+        (lambda: noiseproof.CrossEntropy(2), r"2 was given by position.*no hyper-parameters"),
+        (lambda: noiseproof.FocalLoss("sum"), r"'sum' was given by position"),
+        (
+            lambda: noiseproof.FocalLoss(torch.ones(5), 2.0),
+            r"2 arguments were given by position, .* FocalLoss\(weight, reduction='sum'\)",
+        ),
+        (lambda: noiseproof.FocalLoss(torch.ones(5), weight=torch.ones(5)), r"give it once"),
+        (lambda: functional.focal_loss(LOGITS, TARGET, torch.ones(5), 2), r"by name, as in focal"),
+        (lambda: noiseproof.FocalLoss(torch.tensor(2.0)), r"weight must be \[K\]"),
+    ],
+)
+def test_arguments_by_position(call, message):
+    one_line(TypeError if "K" not in message else ValueError, message, call)
+
+
+def test_sample_weight_goes_by_name():
+    """By position torch takes class weights in a function, and nothing in a module."""
+    for loss in (noiseproof.parse("nce"), noiseproof.FocalLoss()):
+        one_line(TypeError, "positional", lambda loss=loss: loss(LOGITS, TARGET, torch.ones(8)))
+    gjs = noiseproof.GeneralizedJensenShannon()
+    one_line(TypeError, "positional", lambda: gjs(LOGITS, LOGITS, TARGET, torch.ones(8)))
+    one_line(
+        ValueError,
+        r"weight has 8 entries, and the logits have 5 classes",
+        lambda: functional.focal_loss(LOGITS, TARGET, torch.ones(8)),
+    )
 
 
 def test_a_reduction_set_later_is_checked_too():

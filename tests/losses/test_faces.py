@@ -16,7 +16,9 @@ from noiseproof.losses import Hyper, Loss, MatrixLoss
 
 from .subjects import ENTRIES, EVERY, MAPPED, NAMES, SUBJECTS, inside
 
-LOGITS, TARGET = torch.randn(8, 5), torch.randint(5, (8,))
+RANDOM = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(8, 5, generator=RANDOM)
+TARGET = torch.randint(5, (8,), generator=RANDOM)
 DECLARED = [n for n in NAMES if n != "brier"]
 
 
@@ -50,15 +52,16 @@ def test_every_loss_has_three_faces(name):
 @pytest.mark.parametrize("name", DECLARED)
 def test_signatures_say_what_can_be_given(name):
     cls = ENTRIES[name].loss
-    keywords = ["weight", "ignore_index", "reduction", "label_smoothing"]
-    expected = [*ENTRIES[name].hyperparameters, *keywords]
+    keywords = ["ignore_index", "reduction", "label_smoothing"]
+    expected = ["weight", *ENTRIES[name].hyperparameters, *keywords]
     parameters = inspect.signature(cls).parameters
     assert list(parameters) == expected
-    assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+    assert [n for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY] == ["weight"]
     function = getattr(functional, snake(cls.__name__))
-    assert list(inspect.signature(function).parameters) == [
-        "logits", "target", "sample_weight", *expected,
-    ]  # fmt: skip
+    parameters = inspect.signature(function).parameters
+    assert list(parameters) == ["logits", "target", *expected, "sample_weight"]
+    by_position = [n for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    assert by_position == ["logits", "target", "weight"]  # those of torch's function
     assert cls.__name__ in function.__doc__
     assert cls.__doc__
     assert ".. math::" in cls.__doc__
@@ -91,13 +94,12 @@ def test_the_loss_of_two_views_is_documented_likewise():
 
 def test_function_takes_every_convention():
     weight, times = torch.rand(5), torch.rand(8)
-    keywords = {"gamma": 2.0, "weight": weight, "ignore_index": 3, "label_smoothing": 0.2}
-    loss = noiseproof.NormalizedFocalLoss(**keywords)
-    value = functional.normalized_focal_loss(LOGITS, TARGET, times, **keywords)
-    assert value == loss(LOGITS, TARGET, times)
-    assert value == functional.normalized_focal_loss(
-        LOGITS, TARGET, sample_weight=times, **keywords
-    )
+    keywords = {"gamma": 2.0, "ignore_index": 3, "label_smoothing": 0.2}
+    loss = noiseproof.NormalizedFocalLoss(weight, **keywords)
+    function = functional.normalized_focal_loss
+    value = function(LOGITS, TARGET, weight, sample_weight=times, **keywords)
+    assert value == loss(LOGITS, TARGET, sample_weight=times)
+    assert value == function(LOGITS, TARGET, weight=weight, sample_weight=times, **keywords)
     with pytest.raises(TypeError, match=r"no hyper-parameter 'gama' \(did you mean 'gamma'\?\)"):
         functional.focal_loss(LOGITS, TARGET, gama=2.0)
     with pytest.raises(ValueError, match="reduction must be one of"):
@@ -256,8 +258,8 @@ def test_names_are_taken_once():
 
 def test_a_declared_loss_can_be_subclassed():
     class Doubled(noiseproof.CrossEntropy):
-        def forward(self, logits, target, sample_weight=None):
-            return 2 * super().forward(logits, target, sample_weight)
+        def forward(self, logits, target, *, sample_weight=None):
+            return 2 * super().forward(logits, target, sample_weight=sample_weight)
 
     assert Doubled()(LOGITS, TARGET) == 2 * noiseproof.CrossEntropy()(LOGITS, TARGET)
 

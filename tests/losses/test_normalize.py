@@ -11,7 +11,9 @@ import noiseproof
 import noiseproof.syntax
 from noiseproof.losses import from_function, normalize, register
 
-LOGITS, TARGET = 3 * torch.randn(16, 6, dtype=torch.float64), torch.randint(6, (16,))
+RANDOM = torch.Generator().manual_seed(0)
+LOGITS = 3 * torch.randn(16, 6, dtype=torch.float64, generator=RANDOM)
+TARGET = torch.randint(6, (16,), generator=RANDOM)
 
 
 def minus_log_p(logits):
@@ -42,7 +44,7 @@ def test_a_function_of_ones_own(function, name):
     torch.testing.assert_close(
         ours(pixels[0, :, 0, 0], labels[0, 0, 0]), declared(pixels, labels)[0, 0, 0]
     )
-    soft = torch.rand(16, 6, dtype=torch.float64)
+    soft = torch.rand(16, 6, dtype=torch.float64).softmax(1)
     torch.testing.assert_close(ours(LOGITS, soft), declared(LOGITS, soft))
 
 
@@ -111,6 +113,25 @@ def test_refused_with_the_reason(loss, reason):
     with pytest.raises(ValueError, match=reason) as caught:
         normalize(loss)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("inner", ["ldr({})", "ce + ldr({})", "logit_clip(ldr({}), tau=1e9)"])
+@pytest.mark.parametrize(
+    "hyper", ["", "c=17", "c=40", "c=1000", "c=1e6", "lam=0.001", "lam=1e-6, c=1", "lam=1e9"]
+)
+def test_ldr_is_refused_whatever_its_margin(inner, hyper):
+    """Its least value is -lam log K, where the label has the largest logit by more than c."""
+    text = inner.format(hyper).replace("()", "")
+    with pytest.raises(ValueError, match="cannot be normalized: it can be negative"):
+        noiseproof.parse(f"normalize({text})")
+
+
+def test_a_function_that_is_not_finite_everywhere_is_refused_for_what_it_is_elsewhere():
+    def negative_or_nan(logits):  # NaN for large logits, as functions written plainly are
+        return logits.exp() / logits.exp().sum(1, keepdim=True) - 0.5
+
+    with pytest.raises(ValueError, match="it can be negative"):
+        normalize(negative_or_nan)
 
 
 @pytest.mark.parametrize("loss", [torch.nn.CrossEntropyLoss, 3, "nce"])

@@ -74,7 +74,7 @@ def test_mae_and_rce_are_symmetric(name, constant):
 
 def noisy_risk(text: str, rate: float) -> torch.Tensor:
     """The expected loss of every prediction and true class under symmetric noise of this rate."""
-    transition = torch.full((K, K), rate / (K - 1)).double().fill_diagonal_(1 - rate)
+    transition = torch.full((K, K), rate / (K - 1), dtype=torch.float64).fill_diagonal_(1 - rate)
     return matrix(text) @ transition.T
 
 

@@ -27,6 +27,9 @@ from .subjects import NAMES
         ("fl(gamma='2')", r"'\"2\"'|\"'2'\" is neither a loss nor a number"),
         ("fl(gamma=True)", r"neither a loss nor a number"),
         ("fl(**{})", r"are numbers"),
+        ("fl(gamma=1, gamma=2)", r"gamma is given twice; leave one out"),
+        ("2*sce(alpha=1, beta=2, alpha=1) + ce", r"alpha is given twice"),
+        ("epsilon_softmax(ce, m=1, m=2)", r"m is given twice"),
         ("nce*rce", r"not multiplied"),
         ("nce/2", r"write 0.5\*nce"),
         ("nce**2", r"neither a loss nor a number"),
@@ -101,6 +104,7 @@ def test_any_loss_survives_its_text(text):
 
 @given(st.text(max_size=40) | st.text(alphabet="nce+*()=.,-19 []{}'\"\\_:", max_size=30))
 @settings(max_examples=300, deadline=None)
+@pytest.mark.slow
 def test_any_text_is_a_loss_or_a_clear_line(text):
     try:
         loss = noiseproof.parse(text)

@@ -155,6 +155,7 @@ def test_python_and_text_make_the_same_forms():
         ("bootstrap(ce, hard=0.5)", r"hard = 0.5 must be a whole number"),
         ("negative(mae)", r"negative takes one active loss"),
         ("negative(nce + ce)", r"negative takes one active loss"),
+        ("negative(tgce)", r"tgce has no negative form: .* would be divided by 0"),
         ("taylor(t=1.5)", r"taylor: t = 1.5 must be a whole number"),
         ("normalize(symmetrize(ce))", r"unhinged cannot be normalized: it can be negative"),
         ("forward_correction(ce)", r"a text holds no matrix T; use noiseproof.forward_correction"),

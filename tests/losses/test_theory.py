@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import noiseproof
 from noiseproof import theory
+from noiseproof.losses import Loss
+from noiseproof.losses._expression import Atom
 
 from .subjects import APL, ROBUST
 
@@ -81,6 +83,7 @@ def test_lemma_2_names_the_condition_that_fails():
     assert "the least loss is -inf" in checked("unhinged").lemma_2
 
 
+@pytest.mark.slow
 def test_lemma_3_names_the_term_that_fails():
     for text in APL:
         assert checked(text, 4).lemma_3 == "applies: every term is symmetric, so the sum is"
@@ -174,3 +177,41 @@ def test_a_loss_of_ones_own_can_be_checked():
 
 def test_a_text_is_checked_as_its_loss():
     assert theory.check("nce + rce", 4) == theory.check(noiseproof.parse("nce + rce"), 4)
+
+
+def test_the_number_of_classes_has_a_bound():
+    """It took 40 GB at 100,000 classes."""
+    for text in ("nce", "nce + rce"):
+        with pytest.raises(ValueError, match=r"at most 10000, .*; it was 100000; check .* fewer"):
+            theory.check(text, 100_000)
+
+
+def test_many_classes_take_little_memory(monkeypatch):
+    """No tensor has more than a few blocks, or the rows of a few probes, of logits."""
+    largest = 0
+    per_class, at_label = Loss.per_class, Atom.at_label
+
+    def seen(size):
+        nonlocal largest
+        largest = max(largest, size)
+
+    def watch_per_class(self, logits):
+        seen(logits.numel())
+        return per_class(self, logits)
+
+    def watch_at_label(self, p):
+        seen(p.logits.numel())
+        return at_label(self, p)
+
+    monkeypatch.setattr(Loss, "per_class", watch_per_class)
+    monkeypatch.setattr(Atom, "at_label", watch_at_label)
+    monkeypatch.setattr(theory, "_BLOCK", 1 << 16)
+    assert theory.check("agce", 1000).asymmetry == pytest.approx((0.6 / 1.6) ** 0.4, rel=1e-3)
+    assert largest <= 128 * 1000
+    assert theory.probe_logits(10_000).numel() < 2e7
+
+
+def test_probes_of_few_classes_saturate_each():
+    for num_classes in (2, 3, 10, 32):
+        rows = theory.probe_logits(num_classes)
+        assert torch.unique(rows[rows.amax(1) == 1e4].argmax(1)).numel() == num_classes

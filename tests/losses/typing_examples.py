@@ -27,10 +27,17 @@ def examples() -> None:
     assert_type(noiseproof.normalize(lambda z: -z.log_softmax(1)), noiseproof.Loss)
     assert_type(noiseproof.NormalizedFocalLoss(gamma=2).gamma, float)
     assert_type(functional.normalized_focal_loss(logits, target, gamma=2, reduction="sum"), Tensor)
-    assert_type(functional.cross_entropy(logits, target, torch.ones(2)), Tensor)
+    assert_type(noiseproof.FocalLoss(torch.ones(3), gamma=2), noiseproof.FocalLoss)
+    assert_type(functional.cross_entropy(logits, target, torch.ones(3)), Tensor)
+    assert_type(functional.focal_loss(logits, target, torch.ones(3), gamma=2), Tensor)
+    assert_type(functional.focal_loss(logits, target, sample_weight=torch.ones(2)), Tensor)
+    assert_type(
+        functional.focal_loss(logits, target, torch.ones(3), sample_weight=None, gamma=2), Tensor
+    )
 
     noiseproof.FocalLoss(gama=2)  # type: ignore[call-arg]
-    noiseproof.FocalLoss(2)  # type: ignore[call-arg, arg-type]
+    noiseproof.FocalLoss(2)  # type: ignore[arg-type]
+    loss(logits, target, torch.ones(2))  # type: ignore[call-arg]
     noiseproof.FocalLoss(reduction="avg")  # type: ignore[arg-type]
     noiseproof.CrossEntropy(gamma=2)  # type: ignore[call-arg]
     functional.focal_loss(logits, target, gama=2)  # type: ignore[call-overload]

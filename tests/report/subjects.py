@@ -12,6 +12,7 @@ from noiseproof.results import Reading, Record, read, write_bundle
 from noiseproof.runs import Run
 
 SETTINGS = {"rate": 0.4, "loss": "ce", "model": "mlp", "batch_size": 32}
+CLEAN_OR_UNKNOWN = ("none", "given")  # no label is known to be wrong
 ABOUT = {
     "noise_rate": 0.4,
     "versions": {"noiseproof": "0.1.0", "torch": "2.11.0"},
@@ -26,8 +27,14 @@ def record(
     given = {**SETTINGS, "epochs": epochs, **settings}
     # What no run can be given, a record may have: of another version, or of the user's own.
     odd = {k: given.pop(k) for k in ("name", "overrides") if k in given}
+    if given.get("noise") == "given":
+        odd |= {"noise": given.pop("noise"), "rate": 0.0}
+    else:
+        given.setdefault("noise", "symmetric")
+    own = {}
     if given.get("dataset", "digits") not in DATASETS:
-        odd["dataset"] = given.pop("dataset")
+        own = {"data": given.pop("dataset")}
+        odd.setdefault("overrides", ())
     if given.get("protocol", "paper") not in PROTOCOLS:
         odd["protocol"] = given.pop("protocol")
     try:
@@ -35,12 +42,12 @@ def record(
     except UsageError:
         if method_named(given["loss"]) is None:
             odd |= {"loss": given.pop("loss"), "overrides": ("loss",)}
-    run = replace(Run(**given).resolve(), **odd)
+    run = replace(Run(**given).resolve(overrides=own), **odd)
     history = [
         {
             "epoch": float(epoch),
             "train_accuracy": 0.5 * epoch / epochs,
-            "memorised": math.nan if run.noise == "none" else 0.2 * epoch / epochs,
+            "memorised": math.nan if run.noise in CLEAN_OR_UNKNOWN else 0.2 * epoch / epochs,
             "test_accuracy": accuracy * epoch / epochs,
             "validation_accuracy": accuracy / 2 if run.holdout else math.nan,
             "calibration_error": 0.1,

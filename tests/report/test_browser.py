@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -13,13 +14,16 @@ from noiseproof.report import make_report, write
 from noiseproof.results import cells, read
 from noiseproof.train import Run, fit_many
 
+from .subjects import reading, record
+
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: pip install playwright"
 )
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+    pytest.mark.slow,
+]
 PHONE, DESKTOP = (390, 844), (1280, 900)
 RATES = (0.2, 0.4, 0.6)
 LOSSES = ("ce", "nce", "nce+rce")
@@ -63,7 +67,7 @@ def visit(browser, page_file):
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("request", lambda r: complaints.append(r.url) if r.url != file.as_uri() else None)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(120_000)  # however slow the machine is
         page.goto(file.as_uri())
         pages.append(page)
         return page
@@ -142,24 +146,29 @@ def test_zooming_and_resetting_by_the_keys_and_the_wheel(visit):
     page = visit()
     found = plot(page, "accuracy-digits-symmetric")
 
-    def ticks():
-        return sorted(found.locator("g.role-axis-label text").all_text_contents())
+    ticks = """(plot) =>
+      [...plot.querySelectorAll("g.role-axis-label text")].map((e) => e.textContent).sort().join()
+    """
+    handle = found.element_handle()
+    before = page.evaluate(ticks, handle)
 
-    before = ticks()
+    def wait_until(same: bool) -> None:
+        sign = "===" if same else "!=="
+        page.wait_for_function(
+            f"([plot, before]) => ({ticks})(plot) {sign} before", arg=[handle, before]
+        )
+
     found.focus()
     page.keyboard.press("+")
-    page.wait_for_timeout(200)
-    assert ticks() != before
+    wait_until(same=False)
     page.keyboard.press("0")
-    page.wait_for_timeout(200)
-    assert ticks() == before
+    wait_until(same=True)
     box = found.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
     page.keyboard.down("Shift")
     page.mouse.wheel(0, -300)
     page.keyboard.up("Shift")
-    page.wait_for_timeout(200)
-    assert ticks() != before
+    wait_until(same=False)
 
 
 def test_a_legend_entry_hides_and_shows_its_line(visit):
@@ -224,6 +233,93 @@ def test_the_page_is_never_wider_than_the_screen(visit, size):
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= size[0]
     assert page.locator(".plot svg.marks").count() == page.locator(".plot").count()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_the_contents_lead_to_their_places(visit, size):
+    """Charts are drawn when they are scrolled into view, and must not move what is below them."""
+    anchors = visit(size).locator(".contents a").evaluate_all("all => all.map((a) => a.hash)")
+    assert len(anchors) > 4
+    for anchor in anchors:
+        page = visit(size)
+        page.locator(f'.contents a[href="{anchor}"]').click()
+        page.wait_for_function(
+            "(where) => location.hash === where &&"
+            " [...document.querySelectorAll('.plot')].every((plot) => {"
+            " const { top, bottom } = plot.getBoundingClientRect();"
+            " const far = bottom < -600 || top > innerHeight + 600;"
+            " return far || plot.querySelector('svg.marks'); })",
+            arg=anchor,
+        )
+        top, at_the_end = page.evaluate(
+            "(where) => [document.querySelector(where).getBoundingClientRect().top,"
+            " scrollY + innerHeight >= document.documentElement.scrollHeight - 1]", anchor,
+        )  # fmt: skip
+        assert 40 <= top <= 80 or (at_the_end and top > 40), f"{anchor} is at {top}"
+        page.close()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_drawing_a_chart_moves_nothing(visit, size):
+    page = visit(size)
+    heights = "all => all.map((plot) => plot.getBoundingClientRect().height)"
+    before = page.locator(".plot").evaluate_all(heights)
+    for found in page.locator(".plot").all():
+        found.scroll_into_view_if_needed()
+        found.locator("svg.marks").wait_for()
+    assert page.locator(".plot").evaluate_all(heights) == before
+    drawn = page.locator(".plot svg.marks").evaluate_all(heights)
+    assert all(0 <= kept - used <= 6 for kept, used in zip(before, drawn, strict=True))
+
+
+def test_a_wide_page_is_used(visit):
+    page = visit(DESKTOP)
+    figure, table = (
+        page.locator(where).bounding_box() for where in ("#figure-overview", "#tables table")
+    )
+    assert figure["x"] + figure["width"] <= table["x"], "the two are side by side"
+    assert figure["width"] + table["width"] > 0.8 * DESKTOP[0]
+    for found in page.locator("figure.chart .panels").all():
+        assert found.bounding_box()["width"] > 0.4 * DESKTOP[0]
+
+
+def test_the_runs_are_listed_when_they_are_asked_for(visit, runs_folder):
+    page = visit()
+    lines = page.locator("details.runs tbody tr")
+    assert lines.count() == 0
+    page.locator("details.runs summary").click()
+    lines.first.wait_for()
+    records = read(runs_folder).records
+    assert {line.split("\t")[0] for line in lines.all_inner_texts()} == {r.hash for r in records}
+    by_hash = {r.hash: r for r in records}
+    run, data, noise, *_, seed, accuracy, settings, machine = lines.first.inner_text().split("\t")
+    record = by_hash[run]
+    assert (data, noise, seed) == ("Digits", f"symmetric {record.run.rate}", str(record.run.seed))
+    assert accuracy == f"{100 * record.accuracy:.2f}"
+    assert (settings.strip(), machine.strip()) == ("S1", "M1")
+
+
+@pytest.mark.parametrize("name", ["a\x00b\x1b\u202e'\"<i>&\\", "__proto__", "[x](y)"])
+def test_hostile_names_and_numbers_leave_the_charts_alive(visit, tmp_path, name):
+    records = [
+        record(a, dataset=name, loss=x, rate=r, seed=s)
+        for a, x, s in ((0.9, "nce", 0), (0.8, name, 0), (math.nan, "ce", 0), (math.inf, "ce", 1))
+        for r in RATES
+    ]
+    (file,) = write(make_report(reading(*records)), tmp_path / "r.html", title=name)
+    page = visit(file=file)
+    assert drawn_lines(plot(page)) == 2
+    found = plot(page, file_figure(page, "accuracy-"))
+    box = found.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 6, box["y"] + 60)
+    page.locator("#tooltip").wait_for(state="visible")
+    assert "NCE" in page.locator("#tooltip").inner_text()
+    assert page.locator("#figure-overview .swatch:not(.none)").count() == 2
+
+
+def file_figure(page, start: str) -> str:
+    found = page.locator(f'[id^="figure-{start}"]').first.get_attribute("id")
+    return found.removeprefix("figure-")
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_results(visit):

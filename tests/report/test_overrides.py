@@ -16,6 +16,8 @@ from .subjects import reading, record
 
 QUICK = {"epochs": 20, "batch_size": 128, "lr": 0.04}
 SHARED = "epochs 20, batch size 128, lr 0.04"
+IN_THE_PAPER = ("mnist", "cifar10", "cifar100")
+OURS = "defaults of this package"
 PROTOCOL = {"dataset": "mnist", "model": "cnn4", "batch_size": 128, "epochs": 50}
 
 
@@ -48,8 +50,9 @@ def test_overrides_differ_from_the_protocol_however_many_runs_have_them():
 @pytest.mark.parametrize("protocol", ["paper", "authors"])
 def test_runs_of_a_protocol_have_no_overrides(dataset, protocol):
     runs = [Run(dataset=dataset, protocol=protocol, loss=x) for x in ("ce", "nce+rce", "nlnl")]
+    whose = protocol if dataset in IN_THE_PAPER or protocol == "authors" else OURS
     for e in entries(*map(of, runs)).values():
-        assert (e.overrides, e.shared_overrides, e.protocol_note) == ("", "", protocol)
+        assert (e.overrides, e.shared_overrides, e.protocol_note) == ("", "", whose)
 
 
 def test_ten_times_the_epochs_are_no_override_for_nlnl_alone():
@@ -64,7 +67,7 @@ def test_shared_overrides_are_in_the_caption_and_not_in_the_labels():
     assert "NCE+RCE" in found
     assert {(e.overrides, e.shared_overrides) for e in found.values()} == {("", SHARED)}
     (table,) = made(*records)
-    assert (table.protocol, table.shared_overrides) == ("paper", SHARED)
+    assert (table.protocol, table.shared_overrides) == (OURS, SHARED)
     assert {table.notes(row) for row in table.rows} == {""}
     assert f"Settings that differ from the protocol: {SHARED}." in to_markdown([table])
     assert f"Settings that differ from the protocol: {SHARED}." in to_latex([table])
@@ -76,8 +79,8 @@ def test_the_page_shows_shared_overrides_in_the_caption_and_the_facts():
     pytest.importorskip("vl_convert", reason="the extra report is not installed")
     runs = [record(0.9, **QUICK), record(0.8, **QUICK, loss="nce")]
     page = html(make_report(reading(*runs)))
-    assert f"<span>protocol: paper, but with {SHARED}; mean over 1 seed</span>" in page
-    assert f"<dd>paper, but with {SHARED}</dd>" in page
+    assert f"<span>protocol: {OURS}, but with {SHARED}; mean over 1 seed</span>" in page
+    assert f"<dd>{OURS}, but with {SHARED}</dd>" in page
     page = html(make_report(reading(*runs, record(**QUICK, holdout=0.2))))
     assert (
         f"<span>settings that differ from the protocol: {SHARED}; mean over 1 seed</span>" in page
@@ -104,6 +107,7 @@ def test_protocols_with_other_shared_overrides_show_them_in_their_rows():
         ("CE", "epochs 4"), ("CE (authors)", "epochs 8"), ("NCE", "epochs 4"),
     ]  # fmt: skip
     text = to_markdown([table])
+    assert f"| CE | {OURS}, epochs 4 |" in text
     assert "| CE | authors, epochs 8 |" in text
     assert "differ" not in text
 
@@ -111,11 +115,9 @@ def test_protocols_with_other_shared_overrides_show_them_in_their_rows():
 def test_what_is_a_users_own_is_always_an_override():
     own = {"overrides": ("data", "loss"), "name": "xray"}
     found = entries(record(**PROTOCOL), record(**PROTOCOL, **own))
-    assert set(found) == {"CE", "ce(own data and loss, xray)"} or set(found) == {
-        "CE", "ce (own data and loss, xray)",
-    }  # fmt: skip
+    assert set(found) == {"CE", "ce (own data and loss)"}
     (only,) = entries(record(**PROTOCOL, **own)).values()
-    assert (only.label, only.shared_overrides) == ("ce", "own data and loss, xray")
+    assert (only.label, only.shared_overrides) == ("ce", "own data and loss")
 
 
 @pytest.mark.parametrize("other", [{"dataset": "mushrooms"}, {"protocol": "mine"}])
@@ -130,4 +132,5 @@ def test_baselines_have_the_same_overrides():
     short = [record(0.5, epochs=4, loss="nce"), record(0.9, epochs=4, loss="nce+rce")]
     long = record(0.95, epochs=40, loss="nce")
     for records in (short, [*short, long]):
-        assert "beats plain NCE (+40.0 points)" in make_report(reading(*records)).conclusions[0]
+        conclusions = make_report(reading(*records)).conclusions
+        assert "The active-passive loss beats plain NCE (+40.0 points)." in conclusions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 
 import pytest
 
@@ -30,7 +31,8 @@ def test_a_cell_is_the_mean_and_the_sample_deviation_of_its_seeds():
     assert ce.published is None
     assert table.headers == ["0.4"]
     assert table.num_seeds == "2 seeds"
-    assert table.protocol == "paper"
+    assert table.protocol == "defaults of this package", "the paper has no digits"
+    assert made(record(0.9, dataset="mnist"))[0].protocol == "paper"
 
 
 def test_a_changed_record_changes_its_cell():
@@ -119,11 +121,58 @@ def test_csv_parses_to_the_same_numbers():
     cells = sum(len(t.columns) * len(t.rows) for t in found)
     assert len(rows) == cells
     own = [r for r in rows if r["method"] == "CE" and r["rate"] == "0.6"]
-    assert [(r["mean"], r["deviation"], r["published"]) for r in own] == [
-        ("64.50", "0.71", "86.00")
+    numbers = ("mean_percent", "deviation_percent", "published_percent", "difference_points")
+    assert [tuple(r[name] for name in numbers) for r in own] == [
+        ("64.50", "0.71", "86.00", "-21.50")
     ]
     assert any(r["method"] == HOSTILE for r in rows)
-    assert all(r["mean"] == "" for r in rows if r["method"] == "NLNL")
+    assert all(r["mean_percent"] == "" for r in rows if r["method"] == "NLNL")
+
+
+def test_columns_of_percents_say_so():
+    """Those of ``noiseproof results --csv``, such as last_test_accuracy, are fractions."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(made(record(0.5)))))
+    percents = {name for name in row if name.endswith("_percent")}
+    assert percents == {
+        "mean_percent", "deviation_percent", "published_percent", "published_deviation_percent",
+    }  # fmt: skip
+    assert row["mean_percent"] == "50.00"
+    assert not {"mean", "deviation", "published", "difference"} & set(row)
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_cell_of_a_csv_is_a_formula(name):
+    records = (record(0.5, dataset=name), record(0.6, dataset=name, loss=name))
+    rows = list(csv.reader(io.StringIO(to_csv(made(*records)))))
+    cells = {cell for row in rows for cell in row}
+    assert not [c for c in cells if c[:1] in "=+-@\t\r" and c and not is_number(c)]
+    assert any(c.startswith(("'", "\\")) and c.endswith(name.strip()) for c in cells)
+
+
+def is_number(text):
+    return re.fullmatch(r"[+-]?\d+(\.\d+)?", text) is not None
+
+
+def test_a_title_is_only_text_in_latex_and_markdown():
+    name = "a\\input{/etc/passwd}<script>_&%$#|[*]~^"
+    found = made(record(0.5, dataset=name), record(0.6, dataset=name, loss="nce"))
+    heading = next(x for x in to_markdown(found).split("\n") if x.startswith("### "))
+    assert heading == (
+        r"### a\\input\{/etc/passwd\}\<script\>\_\&%\$\#\|\[\*\]\~^, symmetric noise"
+    )
+    caption = next(x for x in to_latex(found).split("\n") if x.startswith(r"\caption"))
+    assert caption.startswith(
+        r"\caption{a\textbackslash{}input\{/etc/passwd\}\textless{}script\textgreater{}\_\&\%\$\#"
+        r"\textbar{}{[}{*}{]}\textasciitilde{}\textasciicircum{}, symmetric noise: test accuracy"
+    )
+
+
+@pytest.mark.parametrize("to_text", [to_csv, to_latex, to_markdown])
+def test_control_characters_reach_no_file(to_text):
+    name = "a\x00b\x1b[31m\nc\u202e"
+    text = to_text(made(record(0.5, dataset=name), record(0.6, dataset=name, loss=name)))
+    assert not [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
+    assert "x00b" in text
 
 
 def test_markdown_has_a_line_for_each_row_and_the_same_columns():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_csv(out, tmp_path, monkeypatch, capsys):
         rows = {row["hash"]: row for row in csv.DictReader(file)}
     row = rows[RUNS[2].hash]
     assert (row["method"], row["loss"], row["rate"], row["epochs"]) == (
-        "NCE+RCE", "nce + rce(A=-4)", "0.4", "1",
+        "NCE+RCE", "nce + 0.1*rce(A=-4)", "0.4", "1",
     )  # fmt: skip
     record = next(r for r in results.read(out).records if r.hash == RUNS[2].hash)
     assert float(row["last_test_accuracy"]) == record.accuracy
@@ -212,3 +213,46 @@ def test_one_run_is_not_runs(out, monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().out.endswith("\n1 run\n")
     run_cli(monkeypatch, out, "--seed", 1, "--csv", tmp_path / "x.csv")
     assert capsys.readouterr().out == f"1 run written to {tmp_path / 'x.csv'}\n"
+
+
+HOSTILE = "[red]=1+1\x1b[31m\x00:smile:"
+
+
+def hostile() -> list[Record]:
+    history = [{"epoch": 1.0, "test_accuracy": 0.5}]
+    runs = [replace(run, dataset=HOSTILE, loss=HOSTILE, overrides=("data", "loss")) for run in RUNS]
+    return [Record(run, history, {"=cmd()": "@SUM(1)"}, "-1+1\x1b") for run in runs]
+
+
+def test_names_cannot_steer_the_terminal(capsys):
+    _list(hostile())
+    cell_table(results.cells(hostile()))
+    cell_table(results.cells(replace(record, error=None) for record in hostile()))
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    shown = r"[red]=1+1\x1b[31m\x00:smile:"
+    assert text.count(shown) >= 6
+    assert f"{shown}, symmetric, test accuracy in %" in text
+
+
+def test_no_cell_of_the_csv_is_a_formula(tmp_path):
+    results.write_csv(tmp_path / "x.csv", hostile())
+    with (tmp_path / "x.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert "'=cmd()" in header
+    assert len(rows) == len(RUNS)
+    for row in rows:
+        cells = dict(zip(header, row, strict=True))
+        assert (cells["'=cmd()"], cells["error"]) == ("'@SUM(1)", r"'-1+1\x1b")
+        assert cells["dataset"] == r"[red]=1+1\x1b[31m\x00:smile:"
+        assert not [c for c in row if c.startswith(("=", "+", "@"))]
+
+
+def test_numbers_of_the_csv_stay_numbers(tmp_path):
+    history = [{"epoch": 1.0, "test_accuracy": 0.5, "gap": -0.25, "tiny": -1e-9}]
+    results.write_csv(tmp_path / "x.csv", [Record(RUNS[0], history, {"note": "-1.5e-3"})])
+    with (tmp_path / "x.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    numbers = (row["last_gap"], row["last_tiny"], row["note"], row["last_test_accuracy"])
+    assert numbers == ("-0.25", "-1e-09", "-1.5e-3", "0.5"), "a fraction, as in history.csv"

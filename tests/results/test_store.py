@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
+from noiseproof import UsageError
 from noiseproof.results import Folder, write_atomically
 
 ROWS = [{"epoch": 1, "loss": 1 / 3, "wrong": math.nan}, {"epoch": 2, "loss": 1e-9, "wrong": 1.0}]
@@ -45,6 +47,72 @@ def test_a_write_that_fails_leaves_what_was_there(folder, monkeypatch, call, err
         assert raised.value.errno == 28
         expected = f"[Errno 28] {path} could not be written and is as it was: {error.strerror}"
         assert str(raised.value) == expected
+
+
+def test_a_link_is_followed_and_stays(tmp_path):
+    target, link = tmp_path / "there" / "file", tmp_path / "link"
+    target.parent.mkdir()
+    target.write_bytes(b"one")
+    link.symlink_to(Path("there") / "file")
+    write_atomically(link, b"two")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"two"
+    assert os.listdir(target.parent) == ["file"]
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "new" / "file")
+    write_atomically(dangling, b"three")
+    assert dangling.is_symlink()
+    assert (tmp_path / "new" / "file").read_bytes() == b"three"
+
+
+def test_a_link_to_itself_is_one_line(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(OSError, match="loop could not be written and is as it was: Too many"):
+        write_atomically(tmp_path / "loop", b"one")
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path, through_a_link):
+    pipe, path = tmp_path / "pipe", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if through_a_link:
+        path = tmp_path / "link"
+        path.symlink_to(pipe)
+    read: list[bytes] = []
+    # Open at both ends, so that a writer that does not open it leaves no reader waiting.
+    with os.fdopen(os.open(pipe, os.O_RDWR), "r+b", buffering=0) as end:
+        write_atomically(path, b"one")
+        os.set_blocking(end.fileno(), False)
+        read.append(end.read() or b"")
+    assert read == [b"one"]
+    assert pipe.is_fifo()
+    assert path.is_symlink() == through_a_link
+    assert set(os.listdir(tmp_path)) == {pipe.name, path.name}
+
+
+def test_a_device_stays_a_device(tmp_path):
+    device = tmp_path / "full"  # not /dev/full itself, which a fault would replace
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+        os.close(os.open(device, os.O_WRONLY))
+    except PermissionError:
+        pytest.skip("devices cannot be made here")
+    with pytest.raises(OSError, match=r"full could not be written: No space left on device"):
+        write_atomically(device, b"one")
+    assert device.is_char_device()
+    assert os.listdir(tmp_path) == ["full"]
+
+
+def test_a_folder_is_refused_in_one_line(tmp_path):
+    with pytest.raises(UsageError, match=r"is a folder; give the name of a file$"):
+        write_atomically(tmp_path, b"one")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_to_names_the_file(tmp_path):
+    (tmp_path / "file").write_bytes(b"one")
+    with pytest.raises(OSError, match=r"file/below could not be written and is as it was: "):
+        write_atomically(tmp_path / "file" / "below", b"two")
 
 
 def test_what_killed_writers_left_is_tidied_away(folder, monkeypatch):

@@ -12,10 +12,10 @@ import torch
 
 from noiseproof import bench, cli, results
 from noiseproof.bench import _plan
-from noiseproof.runs import Run
+from noiseproof.runs import Run, hash_of
 from noiseproof.train import fit
 
-RUN = Run(loss="nce+rce", epochs=3, ema=0.5, device="cpu")
+RUN = Run(loss="1*nce + 1*rce", epochs=3, ema=0.5, device="cpu")
 OLD_SETTINGS = {  # as the first format had them: what the protocol brings was left open
     "dataset": "digits", "noise": "symmetric", "rate": 0.4, "variant": "paper", "loss": "nce+rce",
     "model": "mlp", "protocol": "paper", "epochs": 3, "batch_size": 32, "lr": 0.01,
@@ -151,5 +151,44 @@ def test_an_older_run_of_the_user_s_own_keeps_being_one(tmp_path):
     path = tmp_path / "old.jsonl"
     path.write_text(json.dumps(line) + "\n")
     (record,) = results.read(path).records
-    assert (record.run.overrides, record.run.name) == (("loss",), "unnamed-0011223344556677")
+    assert (record.run.overrides, record.run.name) == (("loss",), f"unnamed-{hash_of(settings)}")
     assert record.hash != RUN.resolve().hash
+
+
+def test_older_runs_on_one_data_set_of_the_user_s_own_stay_apart(tmp_path):
+    for seed in (0, 1, 2):
+        fit(RUN, out=tmp_path)
+        settings = OLD_SETTINGS | {"dataset": "mine", "own": "0011223344556677", "seed": seed}
+        old = downgrade(tmp_path / RUN.resolve().hash, settings=settings)
+        old.rename(tmp_path / f"old{seed}")
+    folders, problems = results.upgrade(tmp_path)
+    assert (len(folders), problems) == (3, [])
+    assert {r.run.seed for r in results.read(tmp_path).records} == {0, 1, 2}
+
+
+def test_an_interrupted_upgrade_is_finished(tmp_path):
+    fit(RUN, out=tmp_path)
+    downgrade(tmp_path / RUN.resolve().hash)
+    (new,), _ = results.upgrade(tmp_path)
+    new.rename(tmp_path / "0123456789abcdef")  # as if it had been killed before the renaming
+    assert len(results.outdated(tmp_path)) == 1
+    assert results.upgrade(tmp_path)[0] == [new]
+    assert results.outdated(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", ["notes\n", "", '{"format": 99}\n'])
+def test_a_file_that_cannot_be_read_whole_is_left_as_it_is(content, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text(content)
+    with pytest.raises(SystemExit) as stop:
+        run_cli(monkeypatch, "results", path, "--upgrade")
+    assert stop.value.code == 2
+    assert "is left as it is" in capsys.readouterr().err
+    assert path.read_text() == content
+
+
+def test_a_record_of_a_newer_version_is_named(tmp_path):
+    fit(RUN, out=tmp_path)
+    file = tmp_path / RUN.resolve().hash / "run.json"
+    file.write_text(file.read_text().replace('"format": 2', '"format": 3'))
+    assert "it is of format 3, which a newer version reads" in results.read(tmp_path).problems[0]

@@ -77,7 +77,8 @@ def test_a_published_loss_brings_its_decay_and_its_l1(settings, decay, l1):
         ("mnist", "paper", "nce + 100*rce"),
         ("cifar100", "paper", "10*nce + 0.1*rce"),
         ("mnist", "authors", "nce + 10*rce(A=-9.210340371976182)"),
-        ("digits", "paper", "nce + rce"),  # no paper used it: the text as it stands
+        ("digits", "paper", "nce + 0.1*rce"),  # no paper used it: our own
+        ("fashion-mnist", "paper", "nce + rce"),  # no weights at all: the text as it stands
     ],
 )
 def test_a_name_takes_the_weights_of_the_protocol(dataset, protocol, text):

@@ -33,6 +33,7 @@ def test_no_torch_and_no_numpy():
         ("nce + nce", "2*nce"),
         ("normalize(nce)", "nce"),
         ("normalize(3*gce)", "ngce(rho=0.7)"),
+        ("normalize(2*nce + 3*normalize(ce))", "nce"),
         ("normalize(ce + mae)", "normalize(ce + mae)"),
         ("symmetrize(ce)", "unhinged"),
         ("5*mae + .01*epsilon_softmax(ce, m=1e5)", "0.01*epsilon_softmax(ce, m=100000) + 5*mae"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -90,3 +91,8 @@ def stop_after(epoch: int) -> Callable[[Progress], None]:
             raise StopError
 
     return on_epoch
+
+
+def run_folders(out: Path) -> list[Path]:
+    """The folders of runs, without the locks beside them."""
+    return [path for path in out.iterdir() if path.name != ".locks"]

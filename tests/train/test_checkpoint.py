@@ -16,7 +16,7 @@ from noiseproof.train._checkpoint import FORMAT, Checkpoint, read
 
 RUN = Run(loss="nce")
 HISTORY = [{"epoch": 1, "train_loss": 0.1 + 0.2, "memorised": 1 / 3}]
-REMEDY = "; delete it, or give --force, to start anew: "
+REMEDY = "; delete it to start anew: "
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path, run: Run = RUN, fingerprint: str = "labels") -> Checkpoint | None:
-    return read(path, run.resolve().settings(), fingerprint)
+    return read(path, run.resolve(), fingerprint)
 
 
 def refused(path: Path, reason: str) -> None:
@@ -66,9 +66,9 @@ def test_other_settings_are_named(path):
 def test_another_kind_of_device_is_named(path):
     kept = opened(path)
     dataclasses.replace(kept, device="cuda").write(path)
-    assert read(path, kept.settings, kept.fingerprint, "cuda") is not None
+    assert read(path, RUN.resolve(), kept.fingerprint, "cuda") is not None
     with pytest.raises(ValueError, match=r"of a run on cuda, .* on cpu: give --device cuda to go"):
-        read(path, kept.settings, kept.fingerprint, "cpu")
+        read(path, RUN.resolve(), kept.fingerprint, "cpu")
 
 
 def test_other_labels_are_refused(path):

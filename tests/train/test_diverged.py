@@ -10,7 +10,7 @@ import torch
 
 from noiseproof.train import DivergedError, fit
 
-from .subjects import STEPS, tiny
+from .subjects import STEPS, run_folders, tiny
 
 
 class Turning:
@@ -36,7 +36,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_what_was(value, tmp_pa
     kept = []
     with pytest.raises(DivergedError, match=message):
         fit(run, out=tmp_path, name="x", loss=Turning(2 * STEPS + 2, value), on_epoch=kept.append)
-    (folder,) = tmp_path.iterdir()
+    (folder,) = run_folders(tmp_path)
     assert sorted(os.listdir(folder)) == ["checkpoint.pt", "history.csv", "result.json", "run.json"]
     saved = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert saved["epoch"] == len(kept) == 2
@@ -54,6 +54,6 @@ def test_a_gradient_that_is_no_number_stops_the_run_before_it_is_kept(tmp_path):
         DivergedError, match=rf"gradient's norm became nan in epoch 2, step {STEPS}"
     ):
         fit(tiny(epochs=2), loss=turning, out=tmp_path)
-    (folder,) = tmp_path.iterdir()
+    (folder,) = run_folders(tmp_path)
     saved = torch.load(folder / "checkpoint.pt", weights_only=True)
     assert saved["epoch"] == 1

@@ -104,7 +104,7 @@ def test_a_run_is_the_loop_by_hand(run):
     model = run.resolve().model
     start = models.build(model, 10, 1, image_size=8, seed=derive(run.seed, "start"))
     average = copy.deepcopy(start) if run.ema else None
-    expected = by_hand(run, start, parse(run.loss), average)
+    expected = by_hand(run, start, parse(run.resolve().loss), average)
     found = fit(replace(run, device="cpu"))
     assert next(found.network.parameters()).dtype == torch.float64
     for row, other in zip(found.history, expected, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 
 import pytest
 import torch
@@ -12,7 +11,17 @@ from noiseproof.train import Run, fit, fit_many
 from noiseproof.train._pack import Pack, set_tf32
 from noiseproof.train._setup import Setup
 
-from .subjects import COLUMNS, StopError, but_seconds, flat_net, same, stop_after, tiny, weights
+from .subjects import (
+    COLUMNS,
+    StopError,
+    but_seconds,
+    flat_net,
+    run_folders,
+    same,
+    stop_after,
+    tiny,
+    weights,
+)
 
 RUNS = [
     tiny(loss="nce"),
@@ -42,7 +51,7 @@ def test_many_and_one_share_their_folders(tmp_path):
     assert {p.run for p in seen} == {RUNS[0].resolve()}
     assert [r.run for r in results] == [run.resolve() for run in RUNS[:2]]
     assert results[1].folder == one.folder
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(run_folders(tmp_path)) == 2
 
 
 def test_none_and_an_iterator():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from noiseproof import UsageError, data, models, noise, results
 from noiseproof._seeds import derive
 from noiseproof.bench import Bench, plan
 from noiseproof.train import Run, fit, fit_many
+from noiseproof.train._digest import digests_of
 
 from .subjects import (
     StopError,
@@ -25,6 +27,7 @@ from .subjects import (
     conv_net,
     flat_net,
     own_data,
+    run_folders,
     same,
     stop_after,
     tiny,
@@ -154,28 +157,29 @@ OWN = {
     ),
     "prior": lambda: torch.linspace(0.05, 0.15, 10),
 }
+SMALL = tiny(model="mlp")  # which digits have without a word, and data of one's own have not
 
 
 @pytest.mark.parametrize("what", OWN)
 def test_without_a_name_each_run_has_a_folder_of_its_own(what, tmp_path):
     override = {what: OWN[what]()}
-    one = fit(tiny(), out=tmp_path, **copy.deepcopy(override))
-    two = fit(tiny(), out=tmp_path, **copy.deepcopy(override))
+    one = fit(SMALL, out=tmp_path, **copy.deepcopy(override))
+    two = fit(SMALL, out=tmp_path, **copy.deepcopy(override))
     assert two.network is not None  # it was trained, not read
     assert one.folder != two.folder
-    named = fit(tiny(), out=tmp_path)
-    assert named.folder.name == tiny().resolve().hash
+    named = fit(SMALL, out=tmp_path)
+    assert named.folder.name == SMALL.resolve().hash
     found = results.read(tmp_path)
     assert found.problems == []
     assert sorted(r.run.overrides for r in found.records) == [(), (what,), (what,)]
-    bench = Bench("one", "One", "", (tiny(),))
-    assert [r.hash for r in plan(bench, tmp_path).done] == [tiny().resolve().hash]
+    bench = Bench("one", "One", "", (SMALL,))
+    assert [r.hash for r in plan(bench, tmp_path).done] == [SMALL.resolve().hash]
 
 
 @pytest.mark.parametrize("what", OWN)
 def test_a_named_run_is_read_or_goes_on(what, tmp_path):
     def again(**more):
-        return fit(tiny(), out=tmp_path, name="mine", **{what: OWN[what]()}, **more)
+        return fit(SMALL, out=tmp_path, name="mine", **{what: OWN[what]()}, **more)
 
     with pytest.raises(StopError):
         again(on_epoch=stop_after(1))
@@ -183,7 +187,7 @@ def test_a_named_run_is_read_or_goes_on(what, tmp_path):
     again(on_epoch=lambda p: epochs.append(p.epoch))
     assert epochs == [2]
     assert again().network is None
-    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+    assert [p.name for p in run_folders(tmp_path)] == ["mine"]
     (record,) = results.read(tmp_path).records
     assert (record.run.name, record.run.overrides) == ("mine", (what,))
 
@@ -197,7 +201,7 @@ def test_a_named_run_of_something_else_is_refused(tmp_path):
         ({"labels": data.load("digits").train.labels}, "noise is 'symmetric' there and 'given'"),
     ):
         given = {"run": tiny(), "loss": weighted(0.1), "network": flat_net(), **changed}
-        with pytest.raises(UsageError, match=f"another run of the name 'mine' .*{reason}.*give an"):
+        with pytest.raises(UsageError, match=f"another run of this name .*{reason}.*give an"):
             fit(out=tmp_path, name="mine", **given)
     trained = fit(tiny(seed=1), out=tmp_path, name="mine", loss=weighted(0.5), force=True)
     assert trained.network is not None
@@ -251,7 +255,7 @@ def test_names_are_those_of_folders(name, tmp_path):
         return  # as none
     with pytest.raises(UsageError, match="the name of a run is letters, digits"):
         fit(tiny(), out=tmp_path, name=name, loss=F.cross_entropy)
-    assert list(tmp_path.iterdir()) == []
+    assert run_folders(tmp_path) == []
 
 
 def weighted(weight):
@@ -418,3 +422,100 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
 def test_what_cannot_be_one_s_own(own, message):
     with pytest.raises(ValueError, match=message):
         fit(tiny(), **own)
+
+
+def test_a_resolved_run_takes_a_name_and_no_overrides(tmp_path):
+    resolved = tiny().resolve()
+    with pytest.raises(UsageError, match="names all that it is trained with: give the Run itself"):
+        fit(resolved, network=flat_net(), out=tmp_path)
+    assert fit(resolved, out=tmp_path, name="mine").folder.name == "mine"
+    assert fit(tiny(), out=tmp_path).network is not None
+
+
+def test_force_removes_what_is_a_run_s_and_nothing_else(tmp_path):
+    notes = tmp_path / "thesis" / "chapter.tex"
+    notes.parent.mkdir()
+    notes.write_text("mine")
+    for force in (False, True):
+        with pytest.raises(UsageError, match=r"thesis holds chapter\.tex and no run; give another"):
+            fit(tiny(), out=tmp_path, name="thesis", force=force)
+    result = fit(tiny(), out=tmp_path, name="run")
+    (result.folder / "notes.txt").write_text("mine")
+    fit(tiny(epochs=3), out=tmp_path, name="run", force=True)
+    assert (result.folder / "notes.txt").read_text() == "mine"
+    assert notes.read_text() == "mine"
+
+
+def test_force_trains_anew_whatever_precision_there_is(tmp_path):
+    fit(tiny(precision="bf16"), out=tmp_path)
+    assert fit(tiny(), out=tmp_path).network is None
+    assert fit(tiny(), out=tmp_path, force=True).network is not None
+
+
+def test_a_precision_by_name_is_not_answered_with_another(tmp_path):
+    fit(tiny(precision="bf16"), out=tmp_path)
+    _, named = fit_many([tiny(), tiny(precision="fp32")], out=tmp_path)
+    assert named.network is not None
+    assert named.run.precision == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (nn.CrossEntropyLoss(torch.ones(10)), nn.CrossEntropyLoss(torch.arange(10.0))),
+        (noiseproof.forward_correction(noiseproof.parse("ce"), torch.eye(10)),
+         noiseproof.forward_correction(noiseproof.parse("ce"), torch.full((10, 10), 0.1))),
+        (noiseproof.from_function(lambda z: z.exp(), name="f"),
+         noiseproof.from_function(lambda z: z.square(), name="f")),
+    ],
+    ids=["weights", "matrix", "function"],
+)  # fmt: skip
+def test_what_a_loss_holds_is_compared(one, other):
+    assert digests_of({"loss": one}) != digests_of({"loss": other})
+    assert digests_of({"loss": one}) == digests_of({"loss": copy.deepcopy(one)})
+
+
+def test_two_lambdas_of_one_line_differ():
+    one, other = (lambda z, y: z.sum() * 2), (lambda z, y: z.sum() * 3)
+    assert digests_of({"loss": one}) != digests_of({"loss": other})
+
+
+def test_what_refers_to_itself_is_digested():
+    def loss(logits, labels):
+        return loss if logits is None else F.cross_entropy(logits, labels)
+
+    class Holder:
+        def __init__(self) -> None:
+            self.call = self.__call__
+
+        def __call__(self, logits, labels):
+            return F.cross_entropy(logits, labels)
+
+    assert digests_of({"loss": loss})
+    assert digests_of({"loss": Holder()})
+
+
+def test_networks_that_differ_are_not_averaged_as_seeds(tmp_path):
+    for hidden in (16, 32):
+        network = nn.Sequential(nn.Flatten(), nn.Linear(64, hidden), nn.Linear(hidden, 10))
+        fit(tiny(), network=network, out=tmp_path)
+    for name in ("a", "b"):
+        fit(tiny(), network=flat_net(), out=tmp_path, name=name)
+    found = results.cells(results.read(tmp_path).records)
+    assert sorted(cell.seeds for cell in found) == [[0], [0], [0]]
+
+
+def test_an_override_that_is_none_is_named():
+    with pytest.raises(UsageError, match=r"unknown override 'netwrok' \(did you mean 'network'"):
+        fit_many([tiny()], overrides={"netwrok": flat_net()})
+
+
+def test_a_record_without_a_setting_that_came_later_goes_on(tmp_path):
+    run = tiny(epochs=3)
+    with pytest.raises(StopError):
+        fit(run, out=tmp_path, name="x", loss=weighted(1), on_epoch=stop_after(2))
+    for file in (tmp_path / "x" / "run.json",):
+        content = json.loads(file.read_text())
+        del content["settings"]["optimizer"]
+        file.write_text(json.dumps(content))
+    assert len(fit(run, out=tmp_path, name="x", loss=weighted(1)).history) == 3

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 
+from noiseproof import results
 from noiseproof.train import Result, fit
 
-from .subjects import StopError, but_seconds, flat_net, same, stop_after, tiny, weights
+from .subjects import StopError, but_seconds, flat_net, run_folders, same, stop_after, tiny, weights
 
 CASES = {
     "plain": (tiny(epochs=4, batch_size=32), None),
@@ -43,9 +46,9 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(case, stops, tmp_path):
     resumed = train(out=tmp_path)
     assert but_seconds(resumed.history) == but_seconds(whole.history)
     assert same(weights(resumed.network), weights(whole.network))
-    names = {"history.csv", "model.pt", "result.json", "run.json"}
+    names = {"history.csv", "model.json", "model.pt", "result.json", "run.json"}
     assert set(os.listdir(resumed.folder)) == names | ({"model-ema.pt"} if run.ema else set())
-    assert len(os.listdir(tmp_path)) == 1
+    assert len(run_folders(tmp_path)) == 1
 
 
 def test_epochs_that_are_done_are_not_trained_again(tmp_path):
@@ -72,7 +75,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
         fit(run, out=tmp_path, on_epoch=stop_after(1))
     (tmp_path / run.resolve().hash).rename(tmp_path / other.resolve().hash)
     with pytest.raises(
-        ValueError, match=r"other settings \(lr is 0\.01 there and 0\.5 here\); del"
+        ValueError, match=r"another run of this name \(lr is 0\.01 there and 0\.5 here\)"
     ):
         fit(other, out=tmp_path)
     assert len(fit(other, out=tmp_path, force=True).history) == 2
@@ -84,7 +87,7 @@ def test_a_damaged_checkpoint_is_refused_and_left(tmp_path):
         fit(run, out=tmp_path, on_epoch=stop_after(1))
     path = tmp_path / run.resolve().hash / "checkpoint.pt"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="the checkpoint is damaged; delete it, or give --force"):
+    with pytest.raises(ValueError, match="the checkpoint is damaged; delete it to start anew"):
         fit(run, out=tmp_path)
     path.unlink()
     assert len(fit(run, out=tmp_path).history) == 2
@@ -100,3 +103,38 @@ def test_stopped_between_the_last_epoch_and_the_end(tmp_path):
     assert but_seconds(ended.history) == but_seconds(whole.history)
     told = json.loads((ended.folder / "result.json").read_text())
     assert told["epochs"] == 2
+
+
+def test_a_run_that_another_process_trains_is_refused(tmp_path):
+    run = tiny(epochs=4)
+    (tmp_path / ".locks").mkdir()
+    with FileLock(tmp_path / ".locks" / run.resolve().folder):
+        with pytest.raises(ValueError, match=r"is training .*; wait for it, or give another"):
+            fit(run, out=tmp_path)
+        assert run_folders(tmp_path) == []
+    assert len(fit(run, out=tmp_path).history) == 4
+
+
+def test_a_folder_that_is_removed_while_it_trains_is_whole_in_the_end(tmp_path):
+    run = tiny(epochs=3)
+
+    def remove(progress):
+        if progress.epoch == 1:
+            shutil.rmtree(tmp_path / run.resolve().folder, ignore_errors=True)
+
+    fit(run, out=tmp_path, on_epoch=remove)
+    reading = results.read(tmp_path)
+    assert (len(reading.records), reading.problems) == (1, [])
+
+
+def test_a_run_killed_at_its_last_moment_keeps_no_checkpoint(tmp_path):
+    run = tiny()
+    result = fit(run, out=tmp_path)
+    (result.folder / "checkpoint.pt").touch()  # as if killed between the two
+    assert fit(run, out=tmp_path).network is None
+    assert not (result.folder / "checkpoint.pt").exists()
+
+
+def test_a_batch_of_a_billion_is_the_whole_set():
+    huge, whole = (fit(tiny(batch_size=b, epochs=1)) for b in (10**9, 1437))
+    assert but_seconds(huge.history) == but_seconds(whole.history)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Run))
 # A table's first seed should be whole before its second begins, and runs of one network together.
 _ORDER = ("seed", "dataset", "model", "protocol", "noise", "rate", "loss")
 Key = tuple[str, str, float, str]
+MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,13 @@ def _has_rate(run: ResolvedRun, rate: float) -> bool:
 
 def unique(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Each run once: with noise="none", for example, every rate is the same run."""
-    return tuple({run.resolve().hash: run for run in runs}.values())
+    return tuple({_identity(run): run for run in runs}.values())
+
+
+def _identity(run: Run) -> tuple[str, ...]:
+    """What tells runs apart whatever device they will be trained on."""
+    device = "" if run.precision != "auto" or run.device == "auto" else run.device.split(":")[0]
+    return (*(r.hash for r in run.resolutions()), device)
 
 
 def grid(**axes: Any) -> list[Run]:
@@ -121,5 +129,8 @@ def grid(**axes: Any) -> list[Run]:
     """
     names = sorted(axes, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
     values = [v if isinstance(v, list | tuple) else [v] for v in (axes[name] for name in names)]
+    size = math.prod(map(len, values))
+    if size > MAX_RUNS:
+        raise UsageError(f"a grid of {size:,} runs is too large; {MAX_RUNS:,} at most")
     runs = (Run(**dict(zip(names, point, strict=True))) for point in itertools.product(*values))
     return list(unique(runs))

@@ -21,7 +21,15 @@ from ._local import WorkerDied
 from ._work import RunEvent, WorkerConfig, work
 
 Files = dict[str, dict[str, bytes]]  # by run, by name
-_SENT = ("run.json", "history.csv", "result.json", "error.json", "model.pt", "model-ema.pt")
+_SENT = (
+    "run.json",
+    "history.csv",
+    "result.json",
+    "error.json",
+    "model.pt",
+    "model-ema.pt",
+    "model.json",
+)
 
 
 def _task(
@@ -118,6 +126,8 @@ def _connect(address: str | None, workers: int | None) -> Any:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Without this Ray takes this machine's address for its own, and listens on every interface.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     ray: Any = require("ray", "ray", "the executor ray")
     host, colon, port = (address or "").rpartition(":")

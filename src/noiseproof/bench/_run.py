@@ -136,6 +136,12 @@ def _drive(plan: Plan, where: Executor, out: Path, watch: Callable[[RunEvent], N
             else:
                 if event.what == "ended":
                     open_runs.discard(event.hash)
+                    if event.data_missing:
+                        dataset = runs[event.hash].dataset
+                        for run in _drop(queue, dataset):  # they would all fail alike
+                            line = record_error(out, run, OSError(event.error))
+                            open_runs.discard(run.hash)
+                            watch(RunEvent("ended", run.hash, error=line))
                 else:
                     del died[event.hash]  # it got on, so it will come to its end
                 watch(event)
@@ -148,6 +154,15 @@ def _drive(plan: Plan, where: Executor, out: Path, watch: Callable[[RunEvent], N
             if not queue and where.idle():  # try the next: its process may be gone
                 queue += packs([runs[name] for name in busy], where.on_gpu)
                 busy.clear()
+
+
+def _drop(queue: deque[list[ResolvedRun]], dataset: str) -> list[ResolvedRun]:
+    """Take the runs on a data set out of the queue."""
+    dropped = [run for pack in queue for run in pack if run.dataset == dataset]
+    kept = [[run for run in pack if run.dataset != dataset] for pack in queue]
+    queue.clear()
+    queue.extend(pack for pack in kept if pack)
+    return dropped
 
 
 def _resolved(run: Run, on_gpu: bool) -> ResolvedRun:

@@ -40,8 +40,10 @@ def read_bench(path: Path | str) -> Bench:
     path = Path(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
+    except ValueError as error:  # of the syntax, the encoding, or a number of thousands of digits
+        raise UsageError(f"{path} is not TOML: {str(error)[:200]}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply for a grid") from None
     axes = {k: v for k, v in content.items() if k not in _WORDS}
     include, exclude = (_tables(content, word, path) for word in ("include", "exclude"))
     for table in (axes, *include, *exclude):
@@ -57,7 +59,7 @@ def read_bench(path: Path | str) -> Bench:
         for table in include:
             runs += grid(**axes | table)
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}: {str(error)[:500]}") from None
     for table in exclude:
         if not any(_has(run, table) for run in runs):
             what = ", ".join(f"{name} = {value!r}" for name, value in table.items())
@@ -82,7 +84,15 @@ def _unknown(name: str) -> str:
 
 
 def _has(run: Run, table: Mapping[str, Any]) -> bool:
-    def one_of(value: Any, wanted: Any) -> bool:
-        return value in (wanted if isinstance(wanted, list) else [wanted])
+    """Whether a run has all the values of a table, in whatever way they are written."""
+    resolved = run.resolve()
 
-    return all(one_of(getattr(run, name), wanted) for name, wanted in table.items())
+    def matches(name: str, value: Any) -> bool:
+        if name == "loss":
+            return isinstance(value, str) and resolved.means(value)
+        return bool(value in (getattr(resolved, name), getattr(run, name)))
+
+    return all(
+        any(matches(name, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
+        for name, wanted in table.items()
+    )

@@ -1,8 +1,7 @@
 """What a worker does, wherever it runs: claim runs, train them, and say how they ended.
 
-A run is claimed by a lock on a file of its own under ``.locks`` in the folder of results. The
-operating system holds it, on a shared disk too, and lets go when the process ends, however it does:
-nobody waits for the dead, and a run that was killed is taken up from its last epoch.
+A run is claimed by `noiseproof.results.claim` while it is trained. One whose process was killed is
+taken up from its last epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._errors import MissingExtraError, UsageError
-from ..results import ERROR, Folder
+from ..results import ERROR, Folder, claim
 from ..runs import ResolvedRun
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ class RunEvent:
     epochs: int = 0
     accuracy: float | None = None
     error: str | None = None
+    data_missing: bool = False
+    """whether the error is that the data set is not there, as for all runs on it"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def work(
         mine = []
         for run in runs:
             try:
-                claimed = _claim(stack, config.out, run.hash)
+                claimed = claim(stack, config.out, run.folder)
             except OSError as error:  # a disk that is full, or not ours to write to
                 tell(RunEvent("ended", run.hash, error=record_error(config.out, run, error)))
                 continue
@@ -86,19 +87,6 @@ def work(
             _train(mine, config, tell)
 
 
-def _claim(stack: ExitStack, out: Path, name: str) -> bool:
-    from filelock import FileLock, Timeout
-
-    (out / ".locks").mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out / ".locks" / name)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    stack.callback(lock.release)
-    return True
-
-
 def _train(
     runs: Sequence[ResolvedRun], config: WorkerConfig, tell: Callable[[RunEvent], None]
 ) -> None:
@@ -111,12 +99,13 @@ def _train(
     try:
         results = fit_many(
             runs, out=config.out, data_root=config.data_root, on_epoch=watch,
-            keep_models=config.keep_models,
+            keep_models=config.keep_models, claimed=True,
         )  # fmt: skip
     except Exception as error:
         if len(runs) == 1:
             line = record_error(config.out, runs[0], error)
-            tell(RunEvent("ended", runs[0].hash, error=line))
+            missing = type(error).__name__ == "MissingDataError"
+            tell(RunEvent("ended", runs[0].hash, error=line, data_missing=missing))
             return
     else:
         for result in results:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from .. import syntax
@@ -22,6 +22,7 @@ NLNL = "nlnl"
 """A method that is a procedure of three stages and no loss."""
 
 _PAPER = "Ma et al., ICML 2020"
+_OURS = "noiseproof"
 _ANL = "Ye et al., NeurIPS 2023"
 _JAL = "Wang et al., ICCV 2025"
 _ALF = "Zhou et al., ICML 2021"
@@ -38,12 +39,14 @@ class Setting:
         source: the paper.
         l1: the weight of the L1 norm of all parameters, added to the loss.
         weight_decay: in place of the protocol's; None leaves that as it is.
+        note: what a user should know of these numbers, where sources disagree.
     """
 
     loss: str
     source: str
     l1: float = 0.0
     weight_decay: float | None = None
+    note: str = ""
 
 
 ByNoise: TypeAlias = Mapping[str, "Setting | Mapping[float, Setting]"]
@@ -57,12 +60,13 @@ class Method:
     Attributes:
         label: its name as papers print it.
         paper: its settings by data set.
-        authors: the same as the code of the paper's authors has it, where that differs.
+        authors: the same as the code of the paper's authors has it, where that differs; None if
+            their code does not have the method.
     """
 
     label: str
     paper: Mapping[str, Setting | ByNoise] = field(default_factory=dict)
-    authors: Mapping[str, Setting | ByNoise] = field(default_factory=dict)
+    authors: Mapping[str, Setting | ByNoise] | None = field(default_factory=dict)
 
 
 def _same(text: str, *datasets: str) -> dict[str, Setting]:
@@ -72,13 +76,18 @@ def _same(text: str, *datasets: str) -> dict[str, Setting]:
 _TABLES = ("mnist", "cifar10", "cifar100")
 _ALL = (*_TABLES, "webvision")
 _WEIGHTS = {"mnist": (1, 100), "cifar10": (1, 1), "cifar100": (10, 0.1)}
+# Not the paper's, which has no digits: in both the factor of 1 - p_y is 0.4.
+_DIGITS_WEIGHTS = {"rce": 0.1, "mae": 0.2}
 # What the code of the paper's authors computes where it differs from the paper: the one-hot label
 # is clamped at 1e-4, MAE is half, the focal factor carries no gradient, and other weights.
 _RCE_AUTHORS = "rce(A=-9.210340371976182)"
-_WEIGHTS_AUTHORS = {"mnist": (1, 10, 10), "cifar10": (1, 1, 1), "cifar100": (10, 0.1, 1)}
+_WEIGHTS_AUTHORS = {
+    "mnist": (1, 10, 10), "cifar10": (1, 1, 1), "cifar100": (10, 0.1, 1), "webvision": (50, 0.1, 1),
+}  # fmt: skip
+_NFL_AUTHORS = "normalize(fl_detached)"
 _ACTIVE_AUTHORS = {
-    "nce": dict.fromkeys(_TABLES, "nce"),
-    "nfl": dict.fromkeys(_TABLES, "normalize(fl_detached)"),
+    "nce": dict.fromkeys(_ALL, "nce"),
+    "nfl": dict.fromkeys(_ALL, _NFL_AUTHORS),
     "ngce": {"mnist": "ngce(rho=0.1)", "cifar10": "ngce(rho=0.1)", "cifar100": "ngce"},
 }
 
@@ -88,9 +97,13 @@ def _active_passive(active: str, passive: str, *datasets: str, **webvision: str)
     for dataset in datasets:
         alpha, beta = _WEIGHTS[dataset]
         paper[dataset] = Setting(f"{alpha}*{active} + {beta}*{passive}", _PAPER)
+    if active in ("nce", "nfl"):
+        paper["digits"] = Setting(f"{active} + {_DIGITS_WEIGHTS[passive]}*{passive}", _OURS)
     paper |= {dataset: Setting(text, _PAPER) for dataset, text in webvision.items()}
     authors: dict[str, Setting] = {}
     for dataset, (alpha, beta_rce, beta_mae) in _WEIGHTS_AUTHORS.items():
+        if dataset not in _ACTIVE_AUTHORS[active]:
+            continue
         text = f"{beta_rce}*{_RCE_AUTHORS}" if passive == "rce" else f"{beta_mae / 2}*mae"
         authors[dataset] = Setting(f"{alpha}*{_ACTIVE_AUTHORS[active][dataset]} + {text}", _PAPER)
     return Method(f"{active}+{passive}".upper(), paper, authors)
@@ -99,10 +112,19 @@ def _active_passive(active: str, passive: str, *datasets: str, **webvision: str)
 def _sce() -> Method:
     weights = {"mnist": (0.01, 1), "cifar10": (0.1, 1), "cifar100": (6, 0.1), "webvision": (10, 1)}
     paper = {d: Setting(f"sce(alpha={a}, beta={b})", _PAPER) for d, (a, b) in weights.items()}
-    authors = {
-        d: Setting(f"{weights[d][0]}*ce + {weights[d][1]}*{_RCE_AUTHORS}", _PAPER) for d in _TABLES
-    }
+    authors = {d: Setting(f"{a}*ce + {b}*{_RCE_AUTHORS}", _PAPER) for d, (a, b) in weights.items()}
     return Method("SCE", paper, authors)
+
+
+def _single(label: str, authors: Mapping[str, str | Mapping[str, str]]) -> Method:
+    """A single robust loss, which their configurations scale by 10 on some data sets."""
+    found: dict[str, Setting | ByNoise] = {}
+    for dataset, text in authors.items():
+        if isinstance(text, str):
+            found[dataset] = Setting(text, _PAPER)
+        else:
+            found[dataset] = {noise: Setting(t, _PAPER) for noise, t in text.items()}
+    return Method(label, authors=found)
 
 
 def _active_negative(label: str, active: str, negative: str) -> Method:
@@ -113,7 +135,7 @@ def _active_negative(label: str, active: str, negative: str) -> Method:
     return Method(label, {
         dataset: Setting(f"{alpha}*{active} + {beta}*{negative}", _ANL, l1, 0.0)
         for dataset, (alpha, beta, l1) in rows.items()
-    })  # fmt: skip
+    }, None)  # fmt: skip
 
 
 def _joint_asymmetric(label: str, active: str) -> Method:
@@ -124,11 +146,11 @@ def _joint_asymmetric(label: str, active: str) -> Method:
     return Method(label, {
         dataset: Setting(f"{alpha}*{active} + amse(a={a})", _JAL, l1, decay)
         for dataset, (alpha, a, l1, decay) in rows.items()
-    })  # fmt: skip
+    }, None)  # fmt: skip
 
 
 def _asymmetric(label: str, **texts: str) -> Method:
-    return Method(label, {dataset: Setting(text, _ALF) for dataset, text in texts.items()})
+    return Method(label, {dataset: Setting(text, _ALF) for dataset, text in texts.items()}, None)
 
 
 def _js() -> Method:
@@ -139,7 +161,13 @@ def _js() -> Method:
     return Method("JS", {
         dataset: {"symmetric": {r: Setting(f"js(pi={p})", _GJS) for r, p in rates.items()}}
         for dataset, rates in pi.items()
-    })  # fmt: skip
+    }, None)  # fmt: skip
+
+
+_EPSILON_NOTE = (
+    "at this rate the paper has the weight 0.0125 and its published code 0.00125; 0.0125 is used, "
+    "which lies between the weights of the neighbouring rates"
+)
 
 
 def _epsilon_softmax() -> Method:
@@ -151,10 +179,11 @@ def _epsilon_softmax() -> Method:
     return Method("CEeps+MAE", {
         "cifar10": {"symmetric": text(0.01, 1e5, 5), "*": text(0.02, 1e3, 5)},
         "cifar100": {
-            "symmetric": {rate: text(alpha, 1e4, 1) for rate, alpha in symmetric.items()},
+            "symmetric": {rate: text(alpha, 1e4, 1) for rate, alpha in symmetric.items()}
+            | {0.6: replace(text(0.0125, 1e4, 1), note=_EPSILON_NOTE)},
             "asymmetric": {rate: text(alpha, 1e2, 1) for rate, alpha in asymmetric.items()},
         },
-    })  # fmt: skip
+    }, None)  # fmt: skip
 
 
 # In the order of the paper's tables, then of those that came after.
@@ -166,19 +195,42 @@ METHODS: dict[str, Method] = {
     "sce": _sce(),
     "mae": Method("MAE", authors=_same("0.5*mae", *_TABLES)),
     "rce": Method("RCE", authors=_same(_RCE_AUTHORS, *_TABLES)),
-    "nce": Method("NCE"),
-    "nfl": Method("NFL"),
-    "ngce": Method("NGCE"),
-    "nmae": Method("NMAE"),
-    "nrce": Method("NRCE"),
+    "nce": _single("NCE", {"mnist": "10*nce", "cifar10": "nce", "cifar100": "nce"}),
+    "nfl": _single(
+        "NFL",
+        {
+            "mnist": _NFL_AUTHORS,
+            "cifar100": _NFL_AUTHORS,
+            "cifar10": {"symmetric": f"10*{_NFL_AUTHORS}", "*": _NFL_AUTHORS},
+        },
+    ),
+    "ngce": _single(
+        "NGCE",
+        {
+            "mnist": {"symmetric": "10*ngce(rho=0.1)", "*": "ngce(rho=0.1)"},
+            "cifar10": "ngce(rho=0.1)",
+            "cifar100": "ngce(rho=0.7)",
+        },
+    ),
+    # theirs are half of NMAE, and (K - 1) / 4 times NRCE
+    "nmae": _single("NMAE", dict.fromkeys(_TABLES, "0.5*nmae")),
+    "nrce": _single(
+        "NRCE",
+        {
+            "mnist": "2.25*nrce",
+            "cifar10": "2.25*nrce",
+            "cifar100": "24.75*nrce",
+        },
+    ),
     "nfl+mae": _active_passive("nfl", "mae", *_TABLES),
     "nfl+rce": _active_passive("nfl", "rce", *_TABLES),
     "nce+mae": _active_passive("nce", "mae", *_TABLES, webvision="50*nce + mae"),
     "nce+rce": _active_passive("nce", "rce", *_TABLES, webvision="50*nce + 0.1*rce"),
     "ngce+mae": _active_passive("ngce", "mae", "cifar10"),
     "ngce+rce": _active_passive("ngce", "rce", "cifar10"),
-    "nfl+nce": Method("NFL+NCE"),
-    "mae+rce": Method("MAE+RCE"),
+    # sums of their losses, with the weights 1
+    "nfl+nce": _single("NFL+NCE", dict.fromkeys(_TABLES, f"{_NFL_AUTHORS} + nce")),
+    "mae+rce": _single("MAE+RCE", dict.fromkeys(_TABLES, f"0.5*mae + {_RCE_AUTHORS}")),
     "agce": _asymmetric("AGCE", cifar10="agce(a=0.6, q=0.6)"),
     "aul": _asymmetric("AUL", cifar10="aul(a=5.5, q=3)"),
     "ael": _asymmetric("AEL", cifar10="ael(a=2.5)"),
@@ -192,9 +244,9 @@ METHODS: dict[str, Method] = {
         "NCE+AEL", cifar10="nce + 4*ael(a=5)", cifar100="10*nce + 0.1*ael(a=1.5)"
     ),
     "js": _js(),
-    "ldr": Method("LDR-KL"),
+    "ldr": Method("LDR-KL", authors=None),
     "epsilon-softmax": _epsilon_softmax(),
-    "epsilon-softmax-fl": Method("FLeps+MAE"),
+    "epsilon-softmax-fl": Method("FLeps+MAE", authors=None),
     "anl-ce": _active_negative("ANL-CE", "nce", "nnce"),
     "anl-fl": _active_negative("ANL-FL", "nfl", "nnfl"),
     "jal-ce": _joint_asymmetric("JAL-CE", "nce"),
@@ -219,6 +271,8 @@ def method_named(text: str) -> str | None:
     >>> method_named("RCE + NCE"), method_named("10*nce + 0.1*rce")
     ('nce+rce', None)
     """
+    if text.strip().lower() in syntax.SIGNATURES and syntax.SIGNATURES[text.strip().lower()].user:
+        return None  # a loss that the user declared goes before a method of that name
     return _BY_KEY.get(_key(text))
 
 
@@ -231,9 +285,14 @@ def setting_of(
         UsageError: it was published for other rates of this noise.
     """
     entry = METHODS[method]
+    if protocol == "authors" and entry.authors is None:
+        raise UsageError(
+            f"the code of the paper's authors has no {method}: give protocol='paper', and "
+            "variant='authors' for the labels that it draws"
+        )
     if noise == CLEAN:  # settings that follow the rate were published for clean labels as rate 0
         noise, rate = "symmetric", 0.0
-    found = entry.authors.get(dataset) if protocol == "authors" else None
+    found = (entry.authors or {}).get(dataset) if protocol == "authors" else None
     found = found or entry.paper.get(dataset)
     if found is None or isinstance(found, Setting):
         return found
@@ -262,12 +321,14 @@ def resolve_loss(
         return Setting(NLNL, _PAPER)
     unpublished: UsageError | None = None
     if name is not None:
+        if protocol == "authors" and METHODS[name].authors is None:
+            setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol)  # says so
         try:
             found = setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol)
         except UsageError as error:
             found, unpublished = None, error
         if found is not None:
-            return Setting(syntax.canonical(found.loss), found.source, found.l1, found.weight_decay)
+            return replace(found, loss=syntax.canonical(found.loss))
     try:
         return Setting(syntax.canonical(text), "")
     except UsageError as error:
@@ -310,9 +371,11 @@ def label_of(
     except UsageError:  # a function of the user's, by its name
         return loss
     text = syntax.short(tree)
-    if method_named(text) is not None and isinstance(tree, syntax.Sum):
-        parts = [f"{syntax.number(c)}*{syntax.short(term)}" for c, term in tree.terms]
-        text = "+".join(parts)
+    if method_named(text) is not None:  # the method has other numbers: write these out
+        if isinstance(tree, syntax.Sum):
+            text = "+".join(f"{syntax.number(c)}*{syntax.short(term)}" for c, term in tree.terms)
+        else:
+            text = syntax.canonical(tree) if "(" in syntax.canonical(tree) else f"1*{text}"
     return _NAME.sub(lambda m: _CAPITALS.get(m[0], m[0]), text.replace(" ", ""))
 
 
@@ -320,16 +383,27 @@ _NAME = re.compile(r"\b[a-z]\w*(?![\w=])")
 _CAPITALS = {name: m.label for name, m in METHODS.items() if name.isalpha() and m.label.isalpha()}
 
 
-@functools.lru_cache(maxsize=256)
 def _labels(dataset: str, noise: str, rate: float, protocol: str) -> dict[str, str]:
     """The label of each method by the canonical text of its loss, under one condition."""
-    found: dict[str, str] = {}
-    for name, method in METHODS.items():
+    settings: list[Setting | None] = []
+    for name in METHODS:
         try:
-            setting = resolve_loss(name, dataset, noise=noise, rate=rate, protocol=protocol)
+            settings.append(setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol))
+        except UsageError:
+            settings.append(None)
+    return _labels_with(tuple(settings))
+
+
+@functools.lru_cache(maxsize=256)
+def _labels_with(settings: tuple[Setting | None, ...]) -> dict[str, str]:
+    """The same, given the setting of each method; hundreds of rates share them."""
+    found: dict[str, str] = {}
+    for (name, method), setting in zip(METHODS.items(), settings, strict=True):
+        try:
+            text = NLNL if name == NLNL else syntax.canonical(setting.loss if setting else name)
         except UsageError:
             continue
-        found.setdefault(setting.loss, method.label)
+        found.setdefault(text, method.label)
     return found
 
 

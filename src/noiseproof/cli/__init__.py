@@ -13,6 +13,7 @@ from noiseproof._errors import DivergedError
 
 from ._bench import bench
 from ._losses import losses
+from ._predict import predict
 from ._report import report
 from ._results import results
 from ._train import train
@@ -22,6 +23,7 @@ __all__ = ["main"]
 app = SubcommandApp()
 app.command(losses)
 app.command(train)
+app.command(predict)
 app.command(bench)
 app.command(results)
 app.command(report)

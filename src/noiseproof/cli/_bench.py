@@ -17,7 +17,8 @@ from ._words import count
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, RunEvent
 
-SILENCE = 60.0  # seconds after which something is said where there is no bar
+SILENCE = 60.0  # seconds after which a line is printed where there is no bar
+FIRST_LINE = 10.0  # seconds after which the first is
 
 
 def bench(
@@ -150,7 +151,10 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
         return f"{ended}/{number}  {runs[event.hash]}: {what}"
 
     if not sys.stdout.isatty():
-        began = spoken = time.monotonic()
+        began = time.monotonic()
+        spoken = began - SILENCE + FIRST_LINE
+        print("training ...", flush=True)
+        errors: set[str] = set()
         trained = 0
 
         def tell(event: RunEvent) -> None:
@@ -160,7 +164,9 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
             now = time.monotonic()
             if event.what == "ended":
                 ended += 1
-                print(line(event), flush=True)
+                if event.error is None or event.error not in errors:  # the same is not repeated
+                    print(line(event), flush=True)
+                errors.add(event.error or "")
             elif now - spoken >= SILENCE and trained:
                 left = (total - sum(seen.values())) * (now - began) / trained
                 print(f"epoch {sum(seen.values()):,} of {total:,}, {_time(left)} left", flush=True)

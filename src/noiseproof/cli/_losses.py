@@ -12,7 +12,15 @@ from noiseproof._errors import UsageError
 from noiseproof.catalogue import method_named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
+
+    from noiseproof.losses import Entry
+    from noiseproof.theory import Check
+
+FEW_CLASSES = 1000
+"""Up to here tensors are so small that threads only wait for each other."""
 
 
 def losses(
@@ -34,6 +42,8 @@ def losses(
     from rich.console import Console
 
     console = Console()
+    if check is not None:
+        _use_one_thread(check)
     if not text:
         if plot is not None:
             raise UsageError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
@@ -64,7 +74,14 @@ def _parse(text: str) -> noiseproof.Loss:
         raise
 
 
-def _check_loss(console: Console, found: noiseproof.theory.Check) -> None:
+def _use_one_thread(num_classes: int) -> None:
+    import torch
+
+    if num_classes <= FEW_CLASSES:
+        torch.set_num_threads(1)
+
+
+def _check_loss(console: Console, found: Check) -> None:
     from rich.table import Table
 
     console.print(f"{found.loss}, K = {found.num_classes}", highlight=False, markup=False)
@@ -82,8 +99,7 @@ def _check_losses(console: Console, num_classes: int) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("loss", "kind", "values", "sum over labels", "symmetric noise", "asymmetry"):
         table.add_column(column)
-    for entry in noiseproof.losses.registry().values():
-        found = noiseproof.theory.check(entry.make(), num_classes)
+    for entry, found in _check_each(num_classes):
         rate = found.max_symmetric_rate
         table.add_row(
             entry.name,
@@ -94,6 +110,24 @@ def _check_losses(console: Console, num_classes: int) -> None:
             "" if found.asymmetry is None else f"{found.asymmetry:.4g}",
         )
     console.print(table)
+
+
+def _check_each(num_classes: int) -> Iterator[tuple[Entry, Check]]:
+    """Every known loss with what was computed of it; on a terminal behind a bar, which then goes.
+
+    The bar is written to stderr, so that a table that is sent to a file is the table alone.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    entries = noiseproof.losses.registry()
+    terminal = Console(stderr=True)
+    with Progress(console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task("", total=len(entries))
+        for name, entry in entries.items():
+            bar.update(task, description=f"checking {name:11}")
+            yield entry, noiseproof.theory.check(entry.make(), num_classes)
+            bar.advance(task)
 
 
 def _list_losses(console: Console) -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import tyro
 
-from noiseproof._errors import UsageError
-
+from ._tables import say
 from ._words import count, size
-
-if TYPE_CHECKING:
-    from noiseproof.report import Format
 
 _FORMATS = "{html,latex,csv,markdown,png,svg}"
 
@@ -34,46 +30,33 @@ def report(
     """Tables and figures of results, beside what the paper says, as one page without a network.
 
     The page holds everything it shows. The other formats give the tables (latex, csv, markdown) or
-    the figures, a file each (png, svg).
+    the figures, a file each (png, svg). Accuracies are in percent; columns of the csv end in
+    _percent, while those of noiseproof results --csv are fractions.
 
     Args:
         sources: folders of runs, or bundles of results.
         out: the file to write, report.html and the like by default; for png and svg a folder,
             figures by default.
         format: html for the page; latex, csv, markdown for its tables; png, svg for its figures;
-            by default that of the file's name, else html.
+            by default that of the file's suffix (.html, .tex, .csv, .md), else html.
         title: the page's title.
         beside: results of others to show in a section of their own, such as a reference; they have
             no part in the conclusion.
     """
-    from noiseproof.report import SUFFIXES, make_report, write
+    from noiseproof.report import SUFFIXES, choose_format, make_report, write
     from noiseproof.results import read
 
-    chosen = _choose_format(format, out)
+    chosen = choose_format(out, format)
     reading, others = read(*sources), read(*beside)
     for problem in reading.problems + others.problems:
-        print(f"noiseproof: {problem}", file=sys.stderr)
+        say(f"noiseproof: {problem}", file=sys.stderr)
     is_folder = chosen not in SUFFIXES
     path = out or Path("figures" if is_folder else f"report{SUFFIXES[chosen]}")
     made = make_report(reading)
     written = write(made, path, chosen, title, make_report(others) if beside else None)
-    print(made.conclusions[0])
-    total = size(sum(file.stat().st_size for file in written))
+    # What is written to a pipe, which may be the output itself, is not followed by other lines.
+    file = None if all(path.is_file() for path in written) else sys.stderr
+    say(made.conclusions[0], file)
+    total = size(sum(path.stat().st_size for path in written))
     what = f"{count(len(written), 'figure')} in {path}" if is_folder else str(path)
-    print(f"{what}, {total}, from {count(len(reading.records), 'run')}")
-
-
-def _choose_format(given: Format | None, out: Path | None) -> Format:
-    """The format given, or else that of the file's suffix; an error where the two disagree."""
-    by_suffix: dict[str, Format] = {
-        ".html": "html", ".tex": "latex", ".csv": "csv", ".md": "markdown", ".png": "png",
-        ".svg": "svg",
-    }  # fmt: skip
-    named = None if out is None else by_suffix.get(out.suffix.lower())
-    if given is None and named in ("png", "svg"):
-        raise UsageError(
-            f"figures are a file each; give --format {named} and a folder as --out, not {out}"
-        )
-    if given is not None and named not in (None, given):
-        raise UsageError(f"{out} is named as {named}, and --format is {given}; give one of the two")
-    return given or named or "html"
+    say(f"{what}, {total}, from {count(len(reading.records), 'run')}", file)

@@ -36,6 +36,7 @@ def results(
     parquet: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     bundle: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     upgrade: tyro.conf.FlagCreatePairsOff[bool] = False,
+    clear_failed: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """List the results of runs, those of several machines together, and export them.
 
@@ -56,6 +57,7 @@ def results(
         parquet: the same as a Parquet file.
         bundle: write the runs with their whole history into one file, to keep or to send.
         upgrade: rewrite and rename the folders of runs that an older version wrote.
+        clear_failed: forget the runs that could not be trained.
     """
     from noiseproof import results as store
 
@@ -65,7 +67,12 @@ def results(
     if upgrade:
         _upgrade(places)
         return
-    reading = store.read(*places)
+    if clear_failed:
+        cleared = sum(map(store.clear_failed, places))
+        print(f"{count(cleared, 'run')} that could not be trained forgotten")
+        return
+    exported = (csv, parquet, bundle) != (None, None, None)
+    reading = store.read(*places, last_only=not exported)
     for problem in reading.problems:
         print(problem, file=sys.stderr)
     records = _select(
@@ -97,10 +104,14 @@ def _upgrade(places: tuple[Path, ...]) -> None:
     from noiseproof import results as store
 
     for place in places:
+        problems: list[str] = []
         if place.is_file():
             reading = store.read(place)
+            if reading.problems or not reading.records:
+                why = reading.problems[0] if reading.problems else f"{place} holds no run"
+                raise UsageError(f"{place} is left as it is: {why}")
             store.write_bundle(place, reading.records)
-            done, problems = f"{count(len(reading.records), 'run')} in {place}", reading.problems
+            done = f"{count(len(reading.records), 'run')} in {place}"
         else:
             folders, problems = store.upgrade(place)
             done = f"{count(len(folders), 'folder')} in {place}"

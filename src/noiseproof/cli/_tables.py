@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from noiseproof._escape import printable
 
 if TYPE_CHECKING:
     from noiseproof.results import Cell
@@ -15,6 +17,11 @@ _GAP = 2
 _FOLDED = 12  # no narrower, or a text becomes a column of letters
 
 Column = tuple[str, Sequence[str]]
+
+
+def say(line: str, file: TextIO | None = None) -> None:
+    """Print a line that may hold names from a bundle: what would steer the terminal is shown."""
+    print(printable(line), file=file)
 
 
 def width() -> int:
@@ -42,16 +49,18 @@ def show(
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
+    columns = [(name, [printable(text) for text in texts]) for name, texts in columns]
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for name, _ in columns:
         side: Literal["left", "right"] = "right" if name in right else "left"
         table.add_column(name, justify=side, no_wrap=name not in folds, overflow="fold")
     for row in zip(*(texts for _, texts in columns), strict=True):
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # a text is not read as rich's markup
     # rich cuts what does not fit, even to nothing.
     console = Console(width=max(width(), width_of(columns, folds)))
-    console.print(table, highlight=False, markup=False)
+    console.print(table, highlight=False)
 
 
 def cell_table(cells: Sequence[Cell]) -> None:
@@ -61,6 +70,7 @@ def cell_table(cells: Sequence[Cell]) -> None:
     differ in other settings get rows of their own, which name these settings.
     """
     from rich.console import Console
+    from rich.text import Text
 
     from noiseproof.catalogue import noise_title
 
@@ -75,7 +85,8 @@ def cell_table(cells: Sequence[Cell]) -> None:
                 "" if protocol == "paper" else f", protocol {protocol}"
             )
             chosen = [c for c in group if c.noise == noise and noise != "none"]
-            Console(width=_WIDE).print(f"\n[bold]{title}[/bold]", highlight=False)
+            print()
+            Console(width=_WIDE).print(Text(printable(title), style="bold"))
             _show([*clean, *chosen])
 
 

@@ -76,6 +76,8 @@ def train(
         dry_run: only show every setting that the run would be trained with.
     """
     print(run, flush=True)
+    if note := run.note():
+        print(f"note: {note}", flush=True)
     if dry_run:
         _show_settings(run)
         return

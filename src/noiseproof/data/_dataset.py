@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .._errors import UsageError
 
 _CHANNELS = (1, 3)  # grey and colour; from these the layout is inferred
+_UNNAMED_CLASSES = 1000  # that labels may go up to without names, be there ever so few images
+_RENUMBER = (
+    "number them: classes, labels = np.unique(labels, return_inverse=True), "
+    "and give classes=classes"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +35,8 @@ class Split:
                 f"images must be uint8 [N, C, H, W], not {_describe(self.images)}; "
                 "from_arrays takes other layouts"
             )
+        if 0 in self.images.shape[1:]:
+            raise UsageError(f"images of {_shape(self.images)} have no pixels; give others")
         if self.labels.dtype != torch.int64 or self.labels.shape != self.images.shape[:1]:
             raise UsageError(
                 f"labels must be int64, one for each of {len(self.images)} images, "
@@ -68,13 +77,23 @@ class Dataset:
         if len(self.test) and self.test.images.shape[1:] != self.train.images.shape[1:]:
             sizes = f"{_shape(self.train.images)}, those to test on {_shape(self.test.images)}"
             raise UsageError(f"images to train on are {sizes}; they must be of one size")
-        if not len(self.mean) == len(self.std) == channels or not all(s > 0 for s in self.std):
+        numbers = (*self.mean, *self.std)
+        if (
+            not len(self.mean) == len(self.std) == channels
+            or not all(map(math.isfinite, numbers))
+            or not all(s > 0 for s in self.std)
+        ):
             raise UsageError(
                 f"mean and std must have a number for each of {channels} channels, std above 0; "
                 f"they are {self.mean} and {self.std}"
             )
         for split in (self.train, self.test):
             _check_range(split.labels, self.num_classes)
+        if self.num_classes < 2:
+            raise UsageError(
+                f"{self.name} has {self.num_classes} class; a classifier needs two: name also "
+                "those that no image here is of, with classes="
+            )
 
     @property
     def num_classes(self) -> int:
@@ -104,9 +123,10 @@ def from_arrays(
     Args:
         train_images: uint8, [N, H, W], [N, C, H, W] or [N, H, W, C].
         train_labels: integers [N], from 0.
-        test_images: like ``train_images``.
+        test_images: like ``train_images``; an empty list if there are none.
         test_labels: like ``train_labels``.
-        classes: the name of each class. Default: the numbers from 0 to the largest label.
+        classes: the name of each class. Default: the numbers from 0 to the largest label, which
+            may be no larger than the number of images or 999.
         mean: of each channel, images scaled to 0..1. Default: that of the training images.
         std: the standard deviation of each channel, likewise.
         layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape does not tell.
@@ -120,15 +140,42 @@ def from_arrays(
     >>> pets.train.images.shape
     torch.Size([2, 3, 4, 4])
     """
-    train = Split(_as_images(train_images, layout), _as_labels(train_labels))
-    test = Split(_as_images(test_images, layout), _as_labels(test_labels))
-    if classes is None:
-        largest = max((int(s.labels.max()) for s in (train, test) if len(s)), default=-1)
-        classes = [str(label) for label in range(largest + 1)]
+    train = Split(_as_images(_as_tensor(train_images, "images"), layout), _as_labels(train_labels))
+    tested = _as_tensor(test_images, "images")
+    none = tested.ndim and not len(tested)  # whatever the type and shape of an empty list
+    test = Split(
+        train.images[:0].clone() if none else _as_images(tested, layout), _as_labels(test_labels)
+    )
+    names = _number_classes(train, test) if classes is None else _class_names(classes)
     if len(train) and (mean is None or std is None):
         computed = channel_statistics(train.images)
-        mean, std = mean or computed[0], std or computed[1]
-    return Dataset(name, train, test, tuple(classes), tuple(mean or ()), tuple(std or ()))
+        mean, std = (computed[0] if mean is None else mean), (computed[1] if std is None else std)
+    return Dataset(name, train, test, names, _as_floats(mean, "mean"), _as_floats(std, "std"))
+
+
+def _number_classes(train: Split, test: Split) -> tuple[str, ...]:
+    """A name for each number up to the largest label, unless labels are no class numbers."""
+    largest = max((int(s.labels.max()) for s in (train, test) if len(s)), default=-1)
+    images = len(train) + len(test)
+    if largest >= max(images, _UNNAMED_CLASSES):
+        raise UsageError(f"labels go up to {largest}, with {images} images in all; {_RENUMBER}")
+    return tuple(map(str, range(largest + 1)))
+
+
+def _class_names(classes: Any) -> tuple[str, ...]:
+    try:
+        if isinstance(classes, str):
+            raise TypeError
+        return tuple(map(str, classes))
+    except TypeError:
+        raise UsageError(f"classes are a list of names, not {classes!r:.60}") from None
+
+
+def _as_floats(given: Any, name: str) -> tuple[float, ...]:
+    try:
+        return () if given is None else tuple(map(float, given))
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must have a number for each channel, not {given!r:.60}") from None
 
 
 def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -154,8 +201,7 @@ def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, 
     return tuple(mean.tolist()), tuple(deviation.tolist())
 
 
-def _as_images(given: Any, layout: str | None) -> Tensor:
-    images = _as_tensor(given, "images")
+def _as_images(images: Tensor, layout: str | None) -> Tensor:
     if images.dtype != torch.uint8:
         raise UsageError(
             f"images must be uint8, 0 to 255, not {_describe(images)}; numbers from 0 to 1 become "
@@ -169,7 +215,7 @@ def _as_images(given: Any, layout: str | None) -> Tensor:
         )
     if layout is None:
         first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
-        if first == last:
+        if first == last and images.shape[1:] != (1, 1, 1):  # of one pixel both are the same
             raise UsageError(
                 f"images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; "
                 'say which with layout="NCHW" or layout="NHWC"'
@@ -182,10 +228,12 @@ def _as_images(given: Any, layout: str | None) -> Tensor:
 
 def _as_labels(given: Any) -> Tensor:
     labels = _as_tensor(given, "labels")
-    if not len(labels):
+    if not labels.numel():
         return labels.long()
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise UsageError(f"labels must be integers [N], from 0, not {_describe(labels)}")
+    if labels.dtype == torch.uint64 and bool((labels.long() < 0).any()):
+        raise UsageError(f"labels must be class numbers of 64 bits; {_RENUMBER}")
     return labels.long()
 
 
@@ -193,10 +241,23 @@ def _as_tensor(given: Any, name: str) -> Tensor:
     """A copy, so that later changes of the original do not change the data set."""
     if isinstance(given, Tensor):
         return given.detach().clone(memory_format=torch.contiguous_format)
-    array = np.array(given)  # copies, which a read-only array needs
+    try:
+        array = np.array(given)  # copies, which a read-only array needs
+    except ValueError:  # lists of several lengths
+        array = np.array(None)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
-        raise UsageError(f"{name} must be a NumPy array or a tensor, not {type(given).__name__}")
+        raise UsageError(_not_numbers(array, given, name))
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
+
+
+def _not_numbers(array: NDArray[Any], given: Any, name: str) -> str:
+    """Why an array that holds no numbers is refused."""
+    types = {type(v) for v in array.flat} if array.dtype.kind == "O" else {array.dtype.type}
+    if name == "labels" and any(issubclass(t, str | bytes) for t in types):
+        return f"labels are texts; {_RENUMBER}"
+    if name == "labels" and types == {int}:
+        return f"labels must be class numbers of 64 bits; {_RENUMBER}"
+    return f"{name} must be a NumPy array or a tensor, not {type(given).__name__}"
 
 
 def _check_range(labels: Tensor, num_classes: int) -> None:
@@ -205,7 +266,7 @@ def _check_range(labels: Tensor, num_classes: int) -> None:
         if low < 0 or high >= num_classes:
             raise UsageError(
                 f"labels must be from 0 to {num_classes - 1}, for {num_classes} classes; "
-                f"they go from {low} to {high}"
+                f"they go from {low} to {high}; {_RENUMBER}"
             )
 
 

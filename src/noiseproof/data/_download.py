@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
+import itertools
 import os
 import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..catalogue import FileSet
-from ._errors import DamagedFileError, DataError, MissingDataError
+from ._contents import is_file
+from ._errors import OTHER_ROOT, DamagedFileError, DataError, MissingDataError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _ARCHIVE_SUFFIX = ".tar.gz"
+_ATTEMPTS = 100  # to lock in a folder that others remove; one that is no folder fails at the last
+_OF_THE_DISK = (errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process downloads to the same folder."""
-    from filelock import FileLock  # a dependency of torch
+    """Wait until no other process downloads to the same folder.
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    The file of the lock is removed at the end, and the folder around it if nothing came into it.
+    """
+    path = folder.with_name(f".{folder.name}.lock")
+    held = _acquire(path)
+    try:
         yield
+    finally:
+        with suppress(OSError):  # Windows removes no file that is open, but filelock does it then
+            path.unlink()  # before the release: whoever waits for it finds it gone, and tries again
+        held.release()
+        with suppress(OSError):
+            path.parent.rmdir()  # which fails if anything is in it
+
+
+def _acquire(path: Path) -> FileLock:
+    from filelock import FileLock
+
+    held = FileLock(path)
+    for attempt in itertools.count():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.acquire()
+        except (FileNotFoundError, FileExistsError):  # another process just removed the folder
+            if attempt == _ATTEMPTS:
+                raise
+            continue
+        if path.exists():
+            break
+        held.release()  # another process removed the file after this one had opened it
+    return held
 
 
 @contextmanager
@@ -36,15 +70,15 @@ def report_unwritable(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            f"cannot write to {folder} ({error.strerror or error}); name another root, "
-            "or set NOISEPROOF_DATA to a folder with room that you may write to"
+            f"cannot write to {folder} ({error.strerror or error}); {OTHER_ROOT}, "
+            "to a folder with room that you may write to"
         ) from error
 
 
 def has_archives(published: FileSet, root: Path) -> bool:
     """Whether the root holds the archives that would be downloaded."""
     return all(
-        name.endswith(_ARCHIVE_SUFFIX) and (root / name).is_file() for name in published.downloads
+        name.endswith(_ARCHIVE_SUFFIX) and is_file(root / name) for name in published.downloads
     )
 
 
@@ -52,7 +86,7 @@ def fetch(published: FileSet, root: Path, folder: Path, searched: str) -> None:
     """Fill the folder of downloads, from archives in the root or from the mirrors.
 
     All files are gathered in a temporary folder, which is then renamed. If a download fails, the
-    files that are complete are kept for the next attempt.
+    files that came whole are kept for the next attempt, and nothing else is.
 
     Args:
         published: the files.
@@ -62,19 +96,32 @@ def fetch(published: FileSet, root: Path, folder: Path, searched: str) -> None:
     """
     parts, new = folder.with_name(f".{folder.name}.parts"), folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    for name, checksum in published.downloads.items():
-        if has_archives(published, root):
-            path = root / name
-            _check_checksum(path, checksum)
-        else:
-            path = _download(name, checksum, published.mirrors, parts, searched)
-        if name.endswith(_ARCHIVE_SUFFIX):
-            _unpack(path, published, new)
-        else:
-            shutil.copyfile(path, new / name)
-    _replace_folder(new, folder)
-    shutil.rmtree(parts, ignore_errors=True)
+    try:
+        new.mkdir(parents=True)
+        for name, checksum in published.downloads.items():
+            if has_archives(published, root):
+                path = root / name
+                _check_checksum(path, checksum)
+            else:
+                path = _download(name, checksum, published.mirrors, parts, searched)
+            if name.endswith(_ARCHIVE_SUFFIX):
+                _unpack(path, published, new)
+            else:
+                shutil.copyfile(path, new / name)
+        _replace_folder(new, folder)
+        shutil.rmtree(parts, ignore_errors=True)
+    finally:  # of an interrupt as well
+        shutil.rmtree(new, ignore_errors=True)
+        _remove_incomplete(parts, published)
+
+
+def _remove_incomplete(parts: Path, published: FileSet) -> None:
+    """Keep the files that came whole, which alone have their names; and no empty folder."""
+    with suppress(OSError):
+        for path in parts.iterdir():
+            if path.name not in published.downloads:
+                path.unlink()
+        parts.rmdir()  # which fails if anything is in it
 
 
 def _download(
@@ -96,6 +143,8 @@ def _download(
             pooch.retrieve(mirror + name, checksum, fname=name, path=folder, downloader=bar)
             return folder / name
         except (OSError, ValueError) as error:  # no network, no such file; another checksum
+            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+                raise
             failed.append(f"{mirror}{name} ({_reason(error)})")
     raise MissingDataError(
         f"{searched}; and it could not be downloaded: {', '.join(failed)}; connect and load "
@@ -110,7 +159,7 @@ def _reason(error: Exception) -> str:
     response = getattr(error, "response", None)
     if response is not None:
         return f"{response.status_code} {response.reason}"
-    if isinstance(error, OSError) and error.strerror:  # a full disk
+    if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return {"ConnectionError": "no connection", "SSLError": "no secure connection"}.get(
         type(error).__name__, type(error).__name__
@@ -119,8 +168,11 @@ def _reason(error: Exception) -> str:
 
 def _check_checksum(path: Path, checksum: str) -> None:
     algorithm, expected = checksum.split(":")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, algorithm).hexdigest()
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, algorithm).hexdigest()
+    except OSError as error:
+        raise DamagedFileError.unreadable(path, error) from None
     if found != expected:
         raise DamagedFileError(path, f"its {algorithm} is {found}, not {expected}")
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from .._errors import UsageError
 
+OTHER_ROOT = "name another root with root=, --data-root or NOISEPROOF_DATA"
+
 
 class DataError(UsageError):
     """A data set cannot be loaded."""
@@ -31,6 +33,11 @@ class DamagedFileError(DataError):
         self.path = Path(path)
         self.problem = problem
         self.remedy = remedy
+
+    @classmethod
+    def unreadable(cls, path: str | Path, error: OSError) -> DamagedFileError:
+        """The error of a file that the system does not let us read."""
+        return cls(path, f"it cannot be read ({error.strerror})", f"mend that, or {OTHER_ROOT}")
 
     def __reduce__(self) -> tuple[type, tuple[Path, str, str]]:  # to be pickled by worker processes
         return type(self), (self.path, self.problem, self.remedy)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from .._hints import match_name
 from ..catalogue import HUMAN_FILES, NOISES, HumanLabels
 from ..noise import NoisyLabels, from_labels
-from ._pickles import read_pt
 from ._places import obtain
 from ._readers import check_digest, check_keys, check_labels
+from ._torch_files import read_pt
 
 
 def human(
@@ -28,7 +28,8 @@ def human(
     Args:
         name: ``"cifar10n-worst"``, ``"cifar10n-aggregate"``, ``"cifar10n-random1"`` to
             ``"cifar10n-random3"``, or ``"cifar100n"``.
-        root: the folder to look in; without it ``NOISEPROOF_DATA``, else the user's cache folder.
+        root: the folder to look in, which has to be there; without it ``NOISEPROOF_DATA``, else
+            the user's cache folder.
         download: whether to download what is not there; needs ``pip install "noiseproof[data]"``.
 
     References:
@@ -52,7 +53,8 @@ def human_names() -> dict[str, str]:
 
 def _read(files: dict[str, Path], source: HumanLabels) -> dict[str, NDArray[np.int64]]:
     ((name, path),) = files.items()
-    content = read_pt(path)
+    values = source.size * len(source.columns)
+    content = read_pt(path, 32 * values + (1 << 16), max_values=values)
     check_keys(path, content, source.columns)
     labels = {
         c: check_labels(path, content[c], source.size, source.num_classes) for c in source.columns

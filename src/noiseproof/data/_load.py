@@ -29,7 +29,8 @@ def load(
     Args:
         name: ``"digits"``, which comes with the package, ``"mnist"``, ``"fashion-mnist"``,
             ``"cifar10"`` or ``"cifar100"``.
-        root: the folder to look in; without it ``NOISEPROOF_DATA``, else the user's cache folder.
+        root: the folder to look in, which has to be there; without it ``NOISEPROOF_DATA``, else
+            the user's cache folder.
         download: whether to download what is not there; needs ``pip install "noiseproof[data]"``.
 
     Raises:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..catalogue import FileSet
+from ._contents import is_file, is_folder
 from ._download import fetch, has_archives, lock, report_unwritable
-from ._errors import DamagedFileError, MissingDataError
+from ._errors import OTHER_ROOT, DamagedFileError, MissingDataError
 
 ENV_VARIABLE = "NOISEPROOF_DATA"
 T = TypeVar("T")
@@ -56,6 +57,7 @@ def obtain(
     reads its files.
     """
     dirs = find_root(root)
+    _check_root(dirs)
     downloaded = dirs.downloads / published.name
     for folder in _folders(published, dirs):
         if folder != downloaded and (files := _all_files(published, folder)):
@@ -65,8 +67,9 @@ def obtain(
     except MissingDataError:
         if not (download or has_archives(published, dirs.path)):
             searched = _searched(published, dirs)
-            remedy = "load with download=True, or name its root"
-            raise MissingDataError(f"{searched}; {remedy}") from None
+            raise MissingDataError(
+                f"{searched}; load with download=True, or {OTHER_ROOT}"
+            ) from None
     except DamagedFileError as damage:
         if not (download or has_archives(published, dirs.path)):
             remedy = "load with download=True to have it fetched again"
@@ -77,6 +80,14 @@ def obtain(
         except (MissingDataError, DamagedFileError):
             fetch(published, dirs.path, downloaded, _searched(published, dirs))
     return _read_downloaded(published, downloaded, read)
+
+
+def _check_root(dirs: Root) -> None:
+    """Check that a root that was given is there; only the user's cache folder is made."""
+    if dirs.path == dirs.downloads or is_folder(dirs.path):
+        return
+    problem = "is not a folder" if is_file(dirs.path) else "is not there; make it"
+    raise MissingDataError(f"the data root {dirs.path} {problem}, or {OTHER_ROOT}")
 
 
 def _read_downloaded(published: FileSet, folder: Path, read: Callable[[dict[str, Path]], T]) -> T:
@@ -93,7 +104,7 @@ def _all_files(published: FileSet, folder: Path) -> dict[str, Path]:
         forms = (
             [folder / name, folder / f"{name}.gz"] if name.endswith("ubyte") else [folder / name]
         )
-        path = next((form for form in forms if form.is_file()), None)
+        path = next((form for form in forms if is_file(form)), None)
         if path is None:
             return {}
         found[name] = path

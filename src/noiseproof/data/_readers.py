@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..catalogue import DatasetEntry
 from ._errors import DamagedFileError
 from ._idx import read_idx
-from ._pickles import read_pickle
+from ._pickles import printable, read_pickle
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]  # images [N, C, H, W], labels
 
@@ -33,7 +34,7 @@ def check_digest(path: Path, expected: str | None, *arrays: NDArray[Any]) -> Non
 def check_keys(path: Path, content: dict[str, Any], keys: tuple[str, ...]) -> None:
     """Check that the file has all of these keys."""
     if missing := [key for key in keys if key not in content]:
-        present = ", ".join(content) or "nothing"
+        present = ", ".join(map(printable, list(content)[:5])) or "nothing"
         raise DamagedFileError(path, f"it has no {missing[0]!r}, only {present}")
 
 
@@ -57,8 +58,9 @@ def read_idx_files(files: dict[str, Path], source: DatasetEntry) -> tuple[Arrays
     splits = []
     for start, count in zip(("train", "t10k"), source.sizes, strict=True):
         name, label_name = f"{start}-images-idx3-ubyte", f"{start}-labels-idx1-ubyte"
-        images, labels = read_idx(files[name]), read_idx(files[label_name])
-        _check_shape(files[name], images, (count, *source.shape[1:]))
+        shape = (count, *source.shape[1:])
+        images, labels = read_idx(files[name], shape), read_idx(files[label_name], (count,))
+        _check_shape(files[name], images, shape)
         check_labels(files[label_name], labels, count, len(source.classes))
         check_digest(files[name], digests[name], images)
         check_digest(files[label_name], digests[label_name], labels)
@@ -85,11 +87,13 @@ def read_cifar_files(files: dict[str, Path], source: DatasetEntry) -> tuple[Arra
 
 
 def _read_cifar_file(path: Path, count: int, source: DatasetEntry) -> Arrays:
-    content = read_pickle(path)
+    pixels = count * math.prod(source.shape)
+    # Python 3 may write a byte as two; the rest is labels and the names of the images.
+    content = read_pickle(path, 2 * pixels + 256 * count + (1 << 16), max_values=count)
     key = "fine_labels" if "fine_labels" in content else "labels"
     check_keys(path, content, ("data", key))
     images = _as_array(path, content["data"])
-    _check_shape(path, images, (count, int(np.prod(source.shape))))
+    _check_shape(path, images, (count, math.prod(source.shape)))
     labels = check_labels(path, content[key], count, len(source.classes))
     return images.reshape(count, *source.shape), labels.astype(np.uint8)
 
@@ -101,7 +105,11 @@ def _check_shape(path: Path, images: NDArray[Any], expected: tuple[int, ...]) ->
 
 
 def _as_array(path: Path, values: Any) -> NDArray[Any]:
+    if not isinstance(values, np.ndarray | list):
+        raise DamagedFileError(path, f"it holds a {type(values).__name__} in place of an array")
     try:
+        if isinstance(values, list) and not all(isinstance(v, int | float) for v in values):
+            raise ValueError
         return np.asarray(values)
-    except ValueError:  # lists within the list
+    except (ValueError, OverflowError):  # the latter of numbers that are too large
         raise DamagedFileError(path, "a list in it is not one of numbers") from None

@@ -37,6 +37,7 @@ from ._successors import (
 )
 from ._unseparable import BiTempered, LabelDistributionallyRobust
 from ._views import GeneralizedJensenShannon
+from ._weights import class_weights
 from ._wrappers import (
     backward_correction,
     bootstrap,
@@ -90,6 +91,7 @@ __all__ = [
     "backward_correction",
     "bootstrap",
     "class_sum_range",
+    "class_weights",
     "epsilon_softmax",
     "forward_correction",
     "from_function",

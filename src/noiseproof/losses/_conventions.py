@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import torch
@@ -30,13 +32,15 @@ _BINARY_HINT = (
     "give z = logits.flatten() as torch.stack([torch.zeros_like(z), z], dim=1), targets 0 or 1"
 )
 
+_SUM_TOLERANCE = 0.02  # probabilities of half precision sum to 1 within this
+
 
 def evaluate(
     expression: Expression,
     logits: Tensor,
     target: Tensor,
-    sample_weight: Tensor | None = None,
     *,
+    sample_weight: Tensor | None,
     weight: Tensor | None,
     ignore_index: int,
     reduction: Reduction,
@@ -48,13 +52,14 @@ def evaluate(
     if weight is not None:
         _check_weight_fits(weight, batch.shape[1])
         weight = weight.to(compute_dtype(batch)).view(1, -1, *[1] * (batch.dim() - 2))
-    batch_target = target.unsqueeze(0) if one_sample and isinstance(target, Tensor) else target
     if _is_probabilities(logits, target, ignore_index):
-        values = _at_probabilities(expression, batch, batch_target, weight, label_smoothing)
+        q = target.unsqueeze(0) if one_sample else target
+        values = _at_probabilities(expression, batch, q, weight, label_smoothing)
         divisors = None
     else:
+        label = target.reshape(1) if one_sample else target
         values, divisors = _at_labels(
-            expression, batch, batch_target.long(), weight, ignore_index, label_smoothing
+            expression, batch, label.long(), weight, ignore_index, label_smoothing
         )
     if sample_weight is not None:
         sample_weights = _check_sample_weight(sample_weight, values, one_sample)
@@ -67,6 +72,7 @@ def _at_probabilities(
     expression: Expression, batch: Tensor, q: Tensor, weight: Tensor | None, label_smoothing: float
 ) -> Tensor:
     q = q.to(compute_dtype(batch))
+    _warn_of_sums(q)
     if label_smoothing:
         q = q * (1 - label_smoothing) + label_smoothing / batch.shape[1]
     if weight is not None:
@@ -141,6 +147,8 @@ def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool
     index_shape = logits.shape[1:] if logits.dim() == 1 else logits.shape[:1] + logits.shape[2:]
     if target.shape == index_shape and target.dtype in _INTEGERS:
         return False
+    if logits.dim() == 1 and target.shape == (1,) and target.dtype in _INTEGERS:
+        return False  # torch takes the label of one sample with and without a dimension
     expected = (
         f"for logits {_shape(logits)} the target is class indices (integers) of shape "
         f"{list(index_shape)} or class probabilities (floats) of shape {_shape(logits)}"
@@ -154,6 +162,38 @@ def _is_probabilities(logits: Tensor, target: Tensor, ignore_index: int) -> bool
     else:
         remedy = "if that is one-hot, give target.argmax(1) or target.float()"
     raise UsageTypeError(f"{expected}; it was {target.dtype}: {remedy}")
+
+
+_warned_of_sums = False
+
+
+def _warn_of_sums(q: Tensor) -> None:
+    """Warn, once, if class probabilities [N, K, ...] do not sum to 1, as those of several labels.
+
+    torch takes them without a word, and so the loss of a multi-label problem is not the one meant.
+    """
+    global _warned_of_sums
+    bounds = None if _warned_of_sums else extremes(q.sum(1))
+    wrong = [sum_ for sum_ in bounds or () if abs(sum_ - 1) > _SUM_TOLERANCE]  # none for NaN
+    if not wrong:
+        return
+    _warned_of_sums = True
+    warnings.warn(
+        f"the class probabilities of a sample sum to {wrong[-1]:.4g}, not 1; if a sample can "
+        "have several labels, give logits z, [N, L], as "
+        "torch.stack([torch.zeros_like(z), z], dim=1) and targets 0 or 1, [N, L]",
+        stacklevel=_level_outside(),
+    )
+
+
+def _level_outside() -> int:
+    """The ``stacklevel`` at which the caller of this function warns at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
+        ("noiseproof.", "torch.")
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _not_ignored(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:
@@ -206,6 +246,38 @@ def _reduce(values: Tensor, divisors: Tensor | None, reduction: str, one_sample:
 def _unknown_reduction(reduction: Any) -> UsageError:
     known = ", ".join(_REDUCTIONS)
     return UsageError(f"reduction must be one of {known}; it was {reduction!r}")
+
+
+def named_arguments(
+    by_position: tuple[Any, ...], by_name: Mapping[str, Any], hyper: Collection[str], call: str
+) -> dict[str, Any]:
+    """All arguments of a loss by name. By position it takes class weights, as torch does.
+
+    Args:
+        by_position: the arguments that were given by position, beside logits and target.
+        by_name: those that were given by name.
+        hyper: the names of the hyper-parameters of the loss.
+        call: how its call begins, for the messages: ``"FocalLoss("``.
+    """
+    if not by_position:
+        return dict(by_name)
+    weight = by_position[0]
+    if isinstance(weight, numbers.Number | str):
+        remedy = "this one has no hyper-parameters"
+        for name in list(hyper)[:1]:
+            remedy = f"hyper-parameters go by name: {call}{name}={weight!r})"
+        raise UsageTypeError(
+            f"{weight!r} was given by position, where a loss takes weight, one number a class; "
+            f"{remedy}"
+        )
+    if len(by_position) > 1:
+        raise UsageTypeError(
+            f"{len(by_position)} arguments were given by position, and a loss takes one, weight; "
+            f"give the others by name, as in {call}weight, reduction='sum')"
+        )
+    if "weight" in by_name:
+        raise UsageTypeError("weight was given by position and by name; give it once")
+    return {"weight": weight, **by_name}
 
 
 def check_keywords(

@@ -18,7 +18,7 @@ from torch import Tensor
 from .._errors import UsageError
 from ..syntax import Hyper, number
 from ._expression import Atom, Expression, Kind, Sum, add_up, with_hyper
-from ._prediction import Prediction, extremes
+from ._prediction import Prediction, extremes, log_softmax
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Normalized(ConstantSum):
             return inner  # its sum is already 1
         if isinstance(inner, Sum) and len(inner.terms) == 1 and inner.terms[0][0] > 0:
             return cls.make(inner.terms[0][1])  # a factor cancels
-        for logits in map(probe_logits, (2, 3, 10)):
+        for num_classes in (2, 3, 10):
             try:
-                matrix = inner.per_class(Prediction(logits))
+                matrix = inner.per_class(Prediction(_logits_to_normalize(inner, num_classes)))
             except ValueError:
                 raise
             except Exception:  # a function for one K only: it is checked when it is called
@@ -169,7 +169,16 @@ class Negative(Form):
     def make(cls, inner: Expression, **hyper: float) -> Expression:
         if not isinstance(inner, Atom) or inner.kind != "active":
             raise UsageError(f"negative takes one active loss, such as ce, fl or gce; not {inner}")
-        return cls(inner)
+        form = cls(inner)
+        for num_classes in (2, 3, 10):
+            negated = form._negated(log_softmax(probe_logits(num_classes)))
+            if not bool((negated != 0).any(1).all()):
+                raise UsageError(
+                    f"{inner} has no negative form: it can be as large for all {num_classes} "
+                    f"classes as at p = 1e-7, and would be divided by 0; take a loss that falls "
+                    f"with every p, such as gce"
+                )
+        return form
 
     def at_label(self, p: Prediction) -> Tensor:
         return p.gather_label(self.per_class(p))
@@ -194,31 +203,54 @@ def _as_column(total: Tensor | float) -> Tensor | float:
     return total.unsqueeze(1) if isinstance(total, Tensor) else total
 
 
-def check_can_normalize(matrix: Tensor, name: object) -> None:
-    """Raise if a matrix of losses L(f, j), [N, K], cannot be divided by its row sums.
-
-    ``name`` is that of the loss, for the message.
-    """
-    bounds = extremes(matrix)
-    if bounds is None:
+def check_can_normalize(matrix: Tensor, inner: Expression) -> None:
+    """Raise if the matrix L(f, j), [N, K], of a loss cannot be divided by its row sums."""
+    if extremes(matrix) is None:
         return
-    least, greatest = bounds
-    if least < -1e-6 * max(1.0, -least, greatest):  # more than rounding
+    values = matrix.detach()
+    negative = values < -_rounding(inner) * values.abs().nan_to_num().amax(1, True).clamp(min=1)
+    if bool(negative.any()):
         raise UsageError(
-            f"{name} cannot be normalized: it can be negative (seen: {least:.4g}), so its share of "
-            f"the sum over classes is no loss; add a constant that keeps it above 0"
+            f"{inner} cannot be normalized: it can be negative (seen: {values[negative].min():.4g})"
+            f", so its share of the sum over classes is no loss; add a constant that keeps it "
+            f"above 0"
         )
-    if not bool((matrix.detach() != 0).any(1).all()):
+    if not bool((values != 0).any(1).all()):
         raise UsageError(
-            f"{name} cannot be normalized: its sum over classes can be 0 (all {matrix.shape[1]} "
+            f"{inner} cannot be normalized: its sum over classes can be 0 (all {values.shape[1]} "
             f"classes had loss 0 for one sample); add a small constant to the loss"
         )
 
 
+def _rounding(inner: Expression) -> float:
+    """How far below 0 a loss may be by rounding, in relation to the largest of its sample.
+
+    A function of the user may be computed in float32, whatever the type of its result.
+    """
+    return 1e-6 if inner.functions() else 1e-12
+
+
+def _logits_to_normalize(inner: Expression, num_classes: int) -> Tensor:
+    """Logits at which negative values are sought.
+
+    For a declared loss, which is computed in float64 without overflow, they go further apart: the
+    margin of ``ldr(c=1e6)`` is only exceeded there.
+    """
+    logits = probe_logits(num_classes)
+    if inner.functions():
+        return logits
+    one_hot = torch.eye(num_classes, dtype=torch.float64)
+    return torch.cat([logits.double(), *(10.0**power * one_hot for power in range(5, 16))])
+
+
 def probe_logits(num_classes: int) -> Tensor:
-    """Logits at which losses are likely to fail: saturated, uniform, tied, large and random."""
-    one_hot = torch.eye(num_classes)
-    tied = one_hot + one_hot.roll(1, 0)
+    """Logits at which losses are likely to fail: saturated, uniform, tied, large and random.
+
+    Of many classes only some are saturated, so that the logits grow as K and not as its square.
+    """
+    classes = torch.arange(0, num_classes, max(1, num_classes // 32))
+    one_hot = torch.nn.functional.one_hot(classes, num_classes).float()
+    tied = one_hot + one_hot.roll(1, 1)
     uniform = torch.ones(1, num_classes)
     random = torch.randn(256, num_classes, generator=torch.Generator().manual_seed(0))
     return torch.cat(

@@ -19,7 +19,7 @@ from .._errors import UsageError
 from ..syntax import Hyper, declare_form
 from ._expression import Kind
 from ._forms import Form, Negative, Normalized, Symmetrized
-from ._prediction import Prediction, extremes
+from ._prediction import Prediction, extremes, is_largest
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,9 @@ class LogitClipped(Mapped):
 
     def map_prediction(self, p: Prediction) -> Prediction:
         z = p.upcast_logits
-        norm = torch.linalg.vector_norm(z, dim=1, keepdim=True)
-        # Where nothing is clipped the factor is constant: at z = 0 the norm has no derivative.
-        factor = torch.where(norm > self.tau, self.tau / norm.clamp(min=self.tau), 1.0)
-        return Prediction(z * factor, p.label)
+        # The squared norm, in units of tau: the norm itself has no derivative at z = 0.
+        square = (z / self.tau).square().sum(1, keepdim=True)
+        return Prediction(z * square.clamp(min=1).rsqrt(), p.label)
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,21 @@ class Softplus(Mapped):
     """The inner loss of softplus(z) divided by its mean over classes."""
 
     word = "softplus"
+    EXPONENTIAL_BELOW: ClassVar[float] = -37.0  # there softplus(z) is exp(z) to float64's digits
 
     def map_prediction(self, p: Prediction) -> Prediction:
-        z = nn.functional.softplus(p.upcast_logits)
-        return Prediction(z / z.mean(1, keepdim=True), p.label)
+        z = p.upcast_logits
+        # Where all logits are very negative, softplus underflows. A common factor, exp(-largest),
+        # keeps the largest near 1, and the mean takes it out again.
+        largest = z.amax(1, keepdim=True).detach().clamp(max=0)
+        floor = self.EXPONENTIAL_BELOW
+        scaled = torch.where(
+            z < floor,
+            torch.exp((z - largest).clamp(max=0)),
+            nn.functional.softplus(z.clamp(min=floor), threshold=40)
+            * torch.exp(-largest.clamp(min=floor)),
+        )
+        return Prediction(scaled / scaled.mean(1, keepdim=True), p.label)
 
 
 @dataclass(frozen=True)
@@ -81,11 +91,12 @@ class EpsilonSoftmax(Mapped):
 
     def map_prediction(self, p: Prediction) -> Prediction:
         log_p = p.log_p
-        top = torch.zeros_like(log_p, dtype=torch.bool).scatter(
-            1, log_p.argmax(1, keepdim=True), True
-        )
+        top = is_largest(log_p)
+        # For m near 0 the first formula is infinite at a class of probability 0, and so would be
+        # its part of the gradient, though the class takes the second.
+        top_log_p = log_p.where(top, 0.0)
         mixed = torch.where(
-            top, torch.log1p(torch.expm1(log_p) / (1 + self.m)), log_p - math.log1p(self.m)
+            top, torch.log1p(torch.expm1(top_log_p) / (1 + self.m)), log_p - math.log1p(self.m)
         )
         return Prediction.of_log_p(mixed.clamp(min=self.LOG_FLOOR), p.label)
 
@@ -140,17 +151,32 @@ class TransitionMatrix(nn.Module):
                 )
         self.register_buffer("T", matrix)
 
+    def check_fits(self, num_classes: int) -> None:
+        if len(self.T) != num_classes:
+            raise UsageError(f"T has {len(self.T)} classes, and the logits have {num_classes}")
+
     def apply_over_classes(self, values: Tensor, matrix: Tensor) -> Tensor:
         """Values [N, K, ...] times a [K, K] matrix over the classes, without autocast."""
-        if matrix.shape[0] != values.shape[1]:
-            raise UsageError(
-                f"T has {matrix.shape[0]} classes, and the logits have {values.shape[1]}"
-            )
+        self.check_fits(values.shape[1])
         with torch.autocast(values.device.type, enabled=False):
             return (values.movedim(1, -1) @ matrix.to(values.dtype)).movedim(-1, 1)
 
-    def forward(self, values: Tensor) -> Tensor:
-        return self.apply_over_classes(values, self.T)
+    def forward(self, logits: Tensor, log_p: Tensor) -> Tensor:
+        """The log-probabilities of the noisy labels, log(T'p), as a log-sum-exp.
+
+        A label that T never gives has the least positive probability, and no gradient. Beside the
+        log p of the class that most of a label's probability comes from, only differences of logits
+        are used: those of very negative log p have fewer digits.
+        """
+        self.check_fits(logits.shape[1])
+        T = self.T.to(log_p.dtype)
+        never = (T == 0).all(0)
+        log_T = T.log().masked_fill(never, math.log(torch.finfo(T.dtype).tiny))
+        z = logits.movedim(1, -1)
+        main = (z.unsqueeze(-1) + log_T).argmax(-2)  # for each label, [N, ..., K]
+        differences = z.unsqueeze(-1) - z.gather(-1, main).unsqueeze(-2)
+        main_log_p = log_p.movedim(1, -1).gather(-1, main)
+        return (main_log_p + torch.logsumexp(differences + log_T, -2)).movedim(-1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +205,11 @@ class ForwardCorrected(_Corrected, Mapped):
     word = "forward_correction"
 
     def map_prediction(self, p: Prediction) -> Prediction:
-        noisy_p = self.transition(p.log_p.exp())
-        tiny = torch.finfo(noisy_p.dtype).tiny  # no gradient where a noisy label has probability 0
-        return Prediction.of_log_p(noisy_p.clamp(min=tiny).log(), p.label)
+        bounds = extremes(self.transition.T)
+        if bounds is not None and bounds[0] > 1e-30:  # then T'p does not underflow
+            noisy_p = self.transition.apply_over_classes(p.log_p.exp(), self.transition.T)
+            return Prediction.of_log_p(noisy_p.log(), p.label)
+        return Prediction.of_log_p(self.transition(p.upcast_logits, p.log_p), p.label)
 
 
 @dataclass(frozen=True, eq=False)

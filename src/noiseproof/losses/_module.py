@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from .._errors import UsageError, UsageTypeError
 from ..syntax import SIGNATURES, Hyper, Signature, check_all, declare, hyper, is_loss_name, number
-from ._conventions import Reduction, as_batch, check_keywords, evaluate
+from ._conventions import Reduction, as_batch, check_keywords, evaluate, named_arguments
 from ._expression import Atom, Expression, Kind, MatrixAtom, combine
 from ._forms import Form, Negative, Normalized, Symmetrized
 from ._prediction import Prediction
@@ -54,8 +54,9 @@ class Loss(nn.Module):
         - target: class indices of any integer type, [], [N] or [N, d1, ...]; or probabilities
           of the shape of the logits. The loss at probabilities q is the expectation
           sum_j q_j L(f, j), which for MAE is not sum_k abs(p_k - q_k).
-        - sample_weight: [N], or the shape of the class indices. The mean is the weighted mean:
-          a sample of weight 2 counts as the same sample twice, one of weight 0 not at all.
+        - sample_weight: [N], or the shape of the class indices; by keyword alone. The mean is the
+          weighted mean: a sample of weight 2 counts as the same sample twice, one of weight 0 not
+          at all.
 
     Shapes and dtypes are always checked. Values (a class index out of range, a negative weight) are
     checked only for CPU tensors in eager mode: on a GPU the check would wait for the device, and
@@ -86,13 +87,13 @@ class Loss(nn.Module):
             self.functions = nn.ModuleList(modules)
 
     def forward(
-        self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+        self, logits: Tensor, target: Tensor, *, sample_weight: Tensor | None = None
     ) -> Tensor:
         return evaluate(
             self.expression,
             logits,
             target,
-            sample_weight,
+            sample_weight=sample_weight,
             weight=self.weight,
             ignore_index=self.ignore_index,
             reduction=self.reduction,
@@ -102,7 +103,7 @@ class Loss(nn.Module):
     if TYPE_CHECKING:  # nn.Module.__call__ is untyped
 
         def __call__(
-            self, logits: Tensor, target: Tensor, sample_weight: Tensor | None = None
+            self, logits: Tensor, target: Tensor, *, sample_weight: Tensor | None = None
         ) -> Tensor: ...
 
     def per_class(self, logits: Tensor) -> Tensor:
@@ -194,7 +195,12 @@ def _equal(a: Any, b: Any) -> bool:
     return a is b or (not isinstance(a, Tensor) and not isinstance(b, Tensor) and bool(a == b))
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(hyper,))
+def argument(*, default: Any, kw_only: bool) -> Any:
+    """For type checkers alone: an argument of a declared loss that is no hyper-parameter."""
+    return default
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(hyper, argument))
 class _Declared(Loss):
     """A loss with a name. The hyper-parameters in the class body become keyword-only arguments."""
 
@@ -213,18 +219,14 @@ class _Declared(Loss):
             for k, v in vars(base).items()
             if isinstance(v, Hyper)
         }
-        parameters = [(n, h.default) for n, h in cls.declared_hyper.items()] + list(
-            KEYWORDS.items()
-        )
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(n, keyword, default=default) for n, default in parameters]
-        )
+        cls.__signature__ = _signature(cls.declared_hyper)  # type: ignore[attr-defined]
         if name:
             cls.name, cls.formula, cls.reference = name, formula, reference
             register_name(name, cls)
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, *weight: Any, **by_name: Any) -> None:
+        call = f"{type(self).__name__}("
+        arguments = named_arguments(weight, by_name, self.declared_hyper, call)
         keywords = {n: arguments.pop(n) for n in KEYWORDS if n in arguments}
         super().__init__(self.expression_of(**arguments), **keywords)
 
@@ -245,11 +247,23 @@ class _Declared(Loss):
         return [f"{name}={number(value)}" for name, value in self.hyperparameters.items()]
 
 
+def _signature(hyper: Mapping[str, Hyper]) -> inspect.Signature:
+    """``weight``, also by position as in torch, then hyper-parameters and the other keywords."""
+    names = {"weight": None, **{n: h.default for n, h in hyper.items()}, **KEYWORDS}
+    kinds = {"weight": inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    return inspect.Signature(
+        [
+            inspect.Parameter(n, kinds.get(n, inspect.Parameter.KEYWORD_ONLY), default=default)
+            for n, default in names.items()
+        ]
+    )
+
+
 class _TypedKeywords(_Declared):
     """The keywords of every loss, for type checkers, which read a declaration as a dataclass."""
 
     if TYPE_CHECKING:
-        weight: Tensor | None = None
+        weight: Tensor | None = argument(default=None, kw_only=False)
         ignore_index: int = -100
         reduction: Reduction = "mean"
         label_smoothing: float = 0.0

@@ -148,8 +148,8 @@ class ReverseCrossEntropy(
         A: stands for log 0, A < 0; at -2 the loss is MAE. Default: -4.
 
     >>> import torch
-    >>> ReverseCrossEntropy(A=-4)(torch.zeros(1, 4), torch.tensor([2]))
-    tensor(3.)
+    >>> ReverseCrossEntropy(A=-4)(torch.zeros(1, 5), torch.tensor([2]))
+    tensor(3.2000)
     """
 
     A: float = hyper(default=-4.0, below=0)

@@ -118,6 +118,13 @@ def log_softmax(logits: Tensor) -> Tensor:
     return torch.log_softmax(logits, dim=1, dtype=compute_dtype(logits))
 
 
+def is_largest(values: Tensor) -> Tensor:
+    """A mask of the largest entry over the classes; of one alone where several are equal."""
+    return torch.zeros_like(values, dtype=torch.bool).scatter(
+        1, values.argmax(1, keepdim=True), True
+    )
+
+
 def softmax(logits: Tensor) -> Tensor:
     return torch.softmax(logits, dim=1, dtype=compute_dtype(logits))
 

@@ -28,6 +28,7 @@ class Recipe:
         l1: the weight of the L1 norm of all parameters, added to the loss.
         weight_decay: in place of the protocol's; None leaves that as it is.
         source: the paper.
+        note: what a user should know of these numbers, where sources disagree.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Recipe:
     l1: float
     weight_decay: float | None
     source: str
+    note: str = ""
 
 
 @register
@@ -74,7 +76,7 @@ def recipe(
     method, dataset = catalogue.method_named(name), dataset.lower().replace("-", "")
     if protocol not in catalogue.PROTOCOLS:
         raise UsageError(f"protocol is 'paper' or 'authors'; it was {protocol!r}")
-    published = [n for n, m in catalogue.METHODS.items() if m.paper]
+    published = [n for n, m in catalogue.METHODS.items() if m.paper or m.authors]
     if method is None or method not in published:
         names = ", ".join(published)
         hint = nearest(name.lower().replace(" ", ""), published)
@@ -83,4 +85,4 @@ def recipe(
     if found is None:
         raise catalogue.no_settings(method, dataset, noise)
     loss = parse(found.loss, **keywords)
-    return Recipe(method, dataset, loss, found.l1, found.weight_decay, found.source)
+    return Recipe(method, dataset, loss, found.l1, found.weight_decay, found.source, found.note)

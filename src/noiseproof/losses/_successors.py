@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from torch import Tensor, exp, expm1, log, log1p, where
+from torch import Tensor, exp, expm1, log, log1p, logsumexp, stack, where
 
 from ..syntax import hyper
 from ._module import NegativeLoss, SeparableLoss, SymmetrizedLoss
@@ -76,8 +76,8 @@ class Unhinged(
     Its sum over labels is 0, and it has no lower bound: use ``logit_clip`` or weight decay.
 
     >>> import torch
-    >>> Unhinged()(torch.tensor([[3.0, 0.0, 0.0]]), torch.tensor([0]))
-    tensor(-2.)
+    >>> Unhinged()(torch.tensor([[3.0, 0.0, 1.0]]), torch.tensor([0]))
+    tensor(-1.6667)
     """
 
 
@@ -111,8 +111,10 @@ class AsymmetricGeneralizedCrossEntropy(
 
     @staticmethod
     def target(log_p: Tensor, *, a: float, q: float) -> Tensor:
-        # (a + p)^q as (a + 1)^q (1 - (1 - p) / (a + 1))^q, so that no digits cancel as p goes to 1
-        return expm1(q * log1p(expm1(log_p) / (a + 1))) * (-math.pow(a + 1, q) / q)
+        # (a + p)^q is (a + 1)^q times the power of a mixture of 1 and p. No digits cancel as p goes
+        # to 1, and none are lost where a and p are small.
+        log_mixture = _log_of_mixture(log_p, a / (a + 1), 1 / (a + 1))
+        return expm1(q * log_mixture) * (-math.pow(a + 1, q) / q)
 
 
 class AsymmetricUnhinged(
@@ -252,9 +254,28 @@ class JensenShannon(
 
     @staticmethod
     def target(log_p: Tensor, *, pi: float) -> Tensor:
-        log_m = log1p((1 - pi) * expm1(log_p))
-        entropies = exp(log_m) * log_m - (1 - pi) * exp(log_p) * log_p
-        return entropies * (1 / ((1 - pi) * math.log1p(-pi)))
+        # The difference of entropies is pi log m + (1 - pi) p log(m / p), two terms of order pi.
+        # With v = log(m / p), where m - p = pi (1 - p), p v is pi (1 - p) v / expm1(v).
+        log_m = _log_of_mixture(log_p, pi, 1 - pi)
+        factor = -pi / math.log1p(-pi)
+        return factor * (expm1(log_p) * _over_expm1(log_m - log_p) - log_m * (1 / (1 - pi)))
+
+
+def _log_of_mixture(log_p: Tensor, one: float, rest: float) -> Tensor:
+    """log(one + rest * p) for one + rest = 1, with all digits for p and ``one`` near 0 and 1."""
+    below_one = rest * expm1(log_p)
+    small = log_p.clamp(max=-math.log(2))  # a mixture below a half has p below a half
+    # It is p + one * (1 - p), of which each part may underflow.
+    log_mixture = logsumexp(stack([small, log(-expm1(small)) + math.log(one)]), 0)
+    return where(below_one > -0.5, log1p(below_one.clamp(min=-0.5)), log_mixture)
+
+
+def _over_expm1(v: Tensor) -> Tensor:
+    """v / expm1(v) for v >= 0; near 0, where its derivative would cancel, as a series."""
+    v = v.clamp(max=80)  # where it is 1e-33
+    series = 1 - v / 2 + v**2 / 12 - v**4 / 720
+    not_small = v.clamp(min=0.01)
+    return where(v < 0.01, series, not_small / expm1(not_small))
 
 
 def _constant(value: float, like: Tensor) -> Tensor:
@@ -273,15 +294,15 @@ class TaylorCrossEntropy(
     .. math:: L = \sum_{i=1}^{t} (1 - p_y)^i / i
 
     Args:
-        t: number of terms, an integer, t >= 1; at 1 the loss is half of MAE, as it grows the loss
-            becomes cross entropy. Default: 2.
+        t: number of terms, an integer, 1 <= t <= 1000; at 1 the loss is half of MAE, as it grows
+            the loss becomes cross entropy. Default: 2.
 
     >>> import torch
-    >>> TaylorCrossEntropy(t=2)(torch.zeros(1, 4), torch.tensor([2]))
-    tensor(1.0312)
+    >>> TaylorCrossEntropy(t=3)(torch.zeros(1, 4), torch.tensor([2]))
+    tensor(1.1719)
     """
 
-    t: float = hyper(default=2.0, at_least=1, integer=True)
+    t: float = hyper(default=2.0, at_least=1, at_most=1000, integer=True)
 
     @staticmethod
     def summand(p: Tensor, q: Tensor, *, t: float) -> Tensor:

@@ -36,6 +36,13 @@ class _Shifted(Form):
         return self.inner.kind
 
 
+def _log_mean_ratio(difference: Tensor) -> Tensor:
+    """log((p + p') / 2 / p) from log p' - log p; exactly 0 where the two are equal."""
+    near = difference.clamp(-1, 1)
+    far = torch.logaddexp(difference, torch.zeros_like(difference)) - math.log(2)
+    return torch.where(difference.abs() < 1, torch.log1p(torch.expm1(near) / 2), far)
+
+
 class GeneralizedJensenShannon(nn.Module):
     r"""Generalized Jensen-Shannon divergence of the label and the predictions for two views.
 
@@ -68,7 +75,7 @@ class GeneralizedJensenShannon(nn.Module):
         self.js = JensenShannon(pi=pi, **keywords)
 
     def forward(
-        self, logits: Tensor, view: Tensor, target: Tensor, sample_weight: Tensor | None = None
+        self, logits: Tensor, view: Tensor, target: Tensor, *, sample_weight: Tensor | None = None
     ) -> Tensor:
         if logits.shape != view.shape:
             shapes = f"{list(logits.shape)} and {list(view.shape)}"
@@ -76,10 +83,10 @@ class GeneralizedJensenShannon(nn.Module):
         both = torch.stack([log_softmax(as_batch(logits)), log_softmax(as_batch(view))])
         log_mean = torch.logsumexp(both, 0) - math.log(2)
         # H(mean) - mean of H, computed as a mean of divergences so that no digits cancel.
-        divergence = (both.exp() * (both - log_mean)).sum(2).mean(0)
+        divergence = -(both.exp() * _log_mean_ratio(both.flip(0) - both)).sum(2).mean(0)
         shifted = _Shifted(self.js.expression, divergence / -math.log1p(-self.js.pi))
         mean = log_mean.squeeze(0) if logits.dim() == 1 else log_mean
-        return evaluate(shifted, mean, target, sample_weight, **self.js.keywords)
+        return evaluate(shifted, mean, target, sample_weight=sample_weight, **self.js.keywords)
 
     def extra_repr(self) -> str:
         return f"pi={self.js.pi:g}"

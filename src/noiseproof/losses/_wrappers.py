@@ -106,7 +106,7 @@ def epsilon_softmax(loss: Loss | MatrixFunction, *, m: float = 1e5, **keywords: 
 
     Args:
         loss: as for :func:`normalize`.
-        m: weight of the most probable class, m >= 0; at 0 the loss is unchanged. Default: 1e5.
+        m: weight of the most probable class, m >= 0; at 0 only the clamp is left. Default: 1e5.
         keywords: as for :func:`normalize`.
 
     >>> from noiseproof import parse

@@ -18,7 +18,7 @@ from ._report import Report, Section, make_report
 from ._study import Condition, Entry, Study, condition_name, make_study
 from ._tables import Table
 from ._text import to_csv, to_latex, to_markdown
-from ._write import FORMATS, SUFFIXES, Format, write
+from ._write import FORMATS, SUFFIXES, Format, choose_format, write
 
 __all__ = [
     "FORMATS",
@@ -32,6 +32,7 @@ __all__ = [
     "Section",
     "Study",
     "Table",
+    "choose_format",
     "comparisons",
     "condition_name",
     "html",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .. import _vega
 from .._vega import THEMES, Spec
-from ._figures import ChartType
+from ._figures import ChartType, Panel
 from ._styles import Style
 
 HEIGHT = 210
 RATES_HEIGHT = 300
+_ROW_HEIGHT = 19  # of a dot plot
+_AXIS_HEIGHT = 46  # labels and title of the x axis
+_HALF_LABEL = 6  # of a y axis, above the plot
 X_TITLES = {"epochs": "epoch", "rates": "noise rate"}  # of the line charts
 # The page sets both to hide lines, and to fade all but one. Pictures keep these values.
 PARAMS = [{"name": "hidden", "value": []}, {"name": "focus", "value": ""}]
@@ -26,7 +29,12 @@ def config(theme: str) -> Spec:
 
 
 def panel_spec(
-    chart: ChartType, styles: Mapping[str, Style], theme: str, *, standalone: bool = False
+    chart: ChartType,
+    styles: Mapping[str, Style],
+    theme: str,
+    *,
+    standalone: bool = False,
+    rows: Sequence[str] = (),
 ) -> Spec:
     """The Vega-Lite of a panel, without its data.
 
@@ -35,17 +43,27 @@ def panel_spec(
         styles: the style of each label.
         theme: ``"light"`` or ``"dark"``.
         standalone: whether it needs a legend and a y title, because no page explains it.
+        rows: the labels of dots from top to bottom; the page fills them in.
     """
     if chart == "label-dots":
-        return dot_plot(styles, theme, x="% of the labels", full_scale=True)
+        return dot_plot(styles, theme, rows, x="% of the labels", full_scale=True)
     if chart == "accuracy-dots":
-        return dot_plot(styles, theme, x="test accuracy, %", full_scale=False)
+        return dot_plot(styles, theme, rows, x="test accuracy, %", full_scale=False)
     if chart == "heatmap":
         return {**heatmap(theme, "beta", "alpha"), "height": HEIGHT}
     rates = chart == "rates"
     y = "%" if standalone else None
     spec = line_plot(styles, theme, x=X_TITLES[chart], y=y, points=rates, legend=standalone)
     return {**spec, "height": RATES_HEIGHT if rates and not standalone else HEIGHT}
+
+
+def plot_height(panel: Panel) -> int:
+    """The pixels that the page keeps for a chart before it is drawn."""
+    if panel.chart in ("label-dots", "accuracy-dots"):
+        return _ROW_HEIGHT * len(panel.rows) + _AXIS_HEIGHT
+    if panel.chart == "heatmap":
+        return HEIGHT + _AXIS_HEIGHT
+    return (RATES_HEIGHT if panel.chart == "rates" else HEIGHT) + _AXIS_HEIGHT + _HALF_LABEL
 
 
 def line_plot(
@@ -105,13 +123,18 @@ def line_plot(
     }  # fmt: skip
 
 
-def dot_plot(styles: Mapping[str, Style], theme: str, *, x: str, full_scale: bool) -> Spec:
-    """A row for each label with a filled and a hollow dot, in the order of the data.
+def dot_plot(
+    styles: Mapping[str, Style], theme: str, rows: Sequence[str], *, x: str, full_scale: bool
+) -> Spec:
+    """A row for each label with a filled and a hollow dot.
 
     The x axis is from 0 to 100 with ``full_scale``, and fitted to the data without.
     """
     axis = {"grid": True, "labelColor": THEMES[theme]["ink"], "labelLimit": 170}
-    y_encoding = {"field": "label", "type": "nominal", "title": None, "sort": None, "axis": axis}
+    y_encoding = {
+        "field": "label", "type": "nominal", "title": None, "axis": axis,
+        "scale": {"domain": list(rows) or [""]},
+    }  # fmt: skip
     scale: Spec = {"domain": [0, 100]} if full_scale else {"zero": False, "padding": 10}
     x_encoding = {"type": "quantitative", "scale": scale, "title": x, "axis": {"tickCount": 5}}
     filled, hollow = ({**x_encoding, "field": field} for field in ("filled", "hollow"))
@@ -124,7 +147,7 @@ def dot_plot(styles: Mapping[str, Style], theme: str, *, x: str, full_scale: boo
     return {
         "params": PARAMS,
         "transform": [_NOT_HIDDEN],
-        "height": {"step": 19},
+        "height": {"step": _ROW_HEIGHT},
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.45},

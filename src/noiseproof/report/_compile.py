@@ -12,10 +12,9 @@ from ._figures import ChartType, Figure, Panel
 from ._styles import Style
 
 
-def page_specs(
-    charts: list[ChartType], styles: Mapping[str, Style]
-) -> dict[str, dict[ChartType, Spec]]:
-    """The Vega of each chart by theme. The page fills in the data."""
+def page_specs(charts: list[ChartType]) -> dict[str, dict[ChartType, Spec]]:
+    """The Vega of each chart by theme. The page fills in the data, and the style of each label."""
+    styles = {"label": Style("", "")}
     found: dict[str, dict[ChartType, Spec]] = {}
     for theme in _vega.THEMES:
         for chart in charts:
@@ -49,7 +48,9 @@ def picture(figure: Figure, styles: Mapping[str, Style], format: Literal["png", 
     used = {label: style for label, style in styles.items() if label in figure.labels}
     panels = []
     for i, panel in enumerate(figure.panels):
-        spec = _without_params(panel_spec(figure.chart, used, "light", standalone=True))
+        spec = _without_params(
+            panel_spec(figure.chart, used, "light", standalone=True, rows=panel.labels)
+        )
         data = {"name": f"rows{i}", "values": panel_rows(panel)}
         panels.append({**spec, "title": panel.title, "width": 260, "data": data})
     whole = {

@@ -5,22 +5,34 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from typing import NamedTuple
 
-from ..catalogue import CLEAN, dataset_title, is_active_passive, noise_group, noise_title
-from ._study import Condition, Entry, Study, condition_name
+from ..catalogue import CLEAN, is_active_passive
+from ._study import Condition, Entry, Study
 from ._styles import PERCENT
+from ._words import MAX_LISTED, spell_out, where
+
+_ACTIVE_AND_PASSIVE = (
+    "An active loss only raises the probability of the label; a passive loss also lowers those of "
+    "the other classes; an active-passive loss is the sum of one of each."
+)
 
 
 def make_conclusions(study: Study) -> list[str]:
-    """The main conclusion, and then the sentences that support it."""
+    """The main conclusion, and then the sentences that support it.
+
+    The first is what cross entropy loses, where it was run. Names of losses are spelt out where
+    they come first.
+    """
     conditions = [c for c in study.conditions if c.noise != CLEAN and len(study.at(c)) > 1]
     if not conditions:
         return [_nothing_to_compare(study)]
-    return [
-        _headline(study, conditions),
-        *_best_by_noise(study, conditions),
-        *_baseline_sentences(study, conditions),
-    ]
+    return spell_out([
+        *_what_cross_entropy_loses(study, conditions),
+        _best(study, conditions),
+        *_active_passive_sentences(study, conditions),
+        *(_best_by_noise(study, conditions) if len(conditions) > 1 else []),
+    ])  # fmt: skip
 
 
 def _nothing_to_compare(study: Study) -> str:
@@ -43,16 +55,49 @@ def _within_deviation(a: Entry, b: Entry) -> bool:
     return not math.isnan(deviation) and abs(a.cell.mean - b.cell.mean) <= deviation
 
 
-def _headline(study: Study, conditions: list[Condition]) -> str:
-    versus = _versus_baseline(study, conditions)
+def _accuracy(entry: Entry) -> str:
+    return f"{entry.cell.mean:.1f}{PERCENT}"
+
+
+class _Gap(NamedTuple):
+    """How far cross entropy is behind the best loss of a condition."""
+
+    points: float
+    condition: Condition
+    ce: Entry
+    best: Entry
+
+
+def _what_cross_entropy_loses(study: Study, conditions: list[Condition]) -> list[str]:
+    """By how much CE is behind the best loss where it is most; nothing where it was not run."""
+    gaps = []
+    for condition in conditions:
+        best, *_ = ranked = _by_accuracy(study, condition)
+        ce = next((e for e in ranked if e.cell.method == "CE"), None)
+        if ce is not None:
+            gaps.append(_Gap(best.cell.mean - ce.cell.mean, condition, ce, best))
+    if not gaps:
+        return []
+    most = max(gaps, key=lambda gap: gap.points)
+    if most.points <= 0:
+        place = f"on {where(*most.condition)}" if len(gaps) == 1 else "in these results"
+        return [f"CE is nowhere behind another loss {place}."]
+    up_to = "up to " if len(gaps) > 1 else ""
+    level = ", within the deviation over the seeds" if _within_deviation(most.ce, most.best) else ""
+    return [
+        f"CE loses {up_to}{most.points:.1f} points of test accuracy to {most.best.label}: "
+        f"{_accuracy(most.ce)} against {_accuracy(most.best)} on {where(*most.condition)}{level}."
+    ]
+
+
+def _best(study: Study, conditions: list[Condition]) -> str:
+    """Which loss is best, or which kind of loss is most often."""
     if len(conditions) == 1:
         best, second = _by_accuracy(study, conditions[0])[:2]
         gap = best.cell.mean - second.cell.mean
         tie = _within_deviation(best, second)
         lead = f"level with {second.label}" if tie else f"{gap:.1f} points before {second.label}"
-        noise = _with_noise(condition_name(conditions[0]), conditions[0].noise)
-        accuracy = f"{best.cell.mean:.1f}{PERCENT}"
-        return f"{best.label} is best on {noise}: {accuracy}, {lead}{versus}."
+        return f"{best.label} is best on {where(*conditions[0])}: {_accuracy(best)}, {lead}."
     winners = [_by_accuracy(study, c)[0] for c in conditions]
     families = Counter(_family(e.cell.method) for e in winners)
     family, won = families.most_common(1)[0]
@@ -62,38 +107,47 @@ def _headline(study: Study, conditions: list[Condition]) -> str:
     label, times = labels.most_common(1)[0]
     if list(families.values()).count(won) > 1:  # no family won most often
         names = _join(list(dict.fromkeys(e.label for e in winners)))
-        return f"No one kind of loss is best: {names} win{versus}."
+        return f"No one kind of loss is best: {names} win."
     if len(labels) == 1:
-        return f"{label} is best in {share} noisy settings{versus}."
-    return f"{family} is best in {share} noisy settings, most often {label} ({times}){versus}."
+        return f"{label} is best in {share} noisy settings."
+    return f"{family} is best in {share} noisy settings, most often {label}, in {times}."
 
 
 def _family(method: str) -> str:
     if is_active_passive(method):
         return "An active-passive loss"
     if method in ("NCE", "NFL", "NGCE"):
-        return "A normalised active loss alone"
+        return "A normalized active loss alone"
     if method in ("MAE", "RCE", "NMAE", "NRCE"):
         return "A passive loss alone"
     return method
 
 
-def _versus_baseline(study: Study, conditions: list[Condition]) -> str:
-    """The active-passive losses compared with plain NCE, or with CE where NCE was not run."""
+def _active_passive_sentences(study: Study, conditions: list[Condition]) -> list[str]:
+    """What active and passive mean, and whether their sum beats NCE, or else CE."""
+    if not any(is_active_passive(e.cell.method) for c in conditions for e in study.at(c)):
+        return []
+    sentences = [_ACTIVE_AND_PASSIVE]
     for baseline, name in (("NCE", "plain NCE"), ("CE", "CE")):
-        gains = _gains_over(baseline, study, conditions)
-        if not gains:
-            continue
-        wins = sum(gain > 0 for gain in gains)
-        mean = f"{statistics.fmean(gains):+.1f} points" + (" on average" * (len(gains) > 1))
-        if len(gains) == 1:
-            verb = "beats" if wins else "does not beat"
-            return f"; the active-passive loss {verb} {name} ({mean})"
-        if wins == 0:
-            return f"; no active-passive loss beats {name} ({mean})"
-        count = f"all {len(gains)}" if wins == len(gains) else f"{wins} of {len(gains)}"
-        return f"; active-passive losses beat {name} in {count} comparisons ({mean})"
-    return ""
+        if gains := _gains_over(baseline, study, conditions):
+            sentences.append(_versus(name, gains))
+            break
+        if baseline == "NCE":
+            sentences.append("Plain NCE was not run beside the active-passive losses: "
+                             "whether they beat it cannot be said from these results.")  # fmt: skip
+    return sentences
+
+
+def _versus(name: str, gains: list[float]) -> str:
+    """The active-passive losses compared with a baseline."""
+    wins, mean = sum(gain > 0 for gain in gains), f"{statistics.fmean(gains):+.1f} points"
+    if len(gains) == 1:
+        return f"The active-passive loss {'beats' if wins else 'does not beat'} {name} ({mean})."
+    spread = f"{mean} on average, from {min(gains):+.1f} to {max(gains):+.1f}"
+    if wins == 0:
+        return f"No active-passive loss beats {name} ({spread})."
+    count = f"all {len(gains)}" if wins == len(gains) else f"{wins} of {len(gains)}"
+    return f"Active-passive losses beat {name} in {count} comparisons ({spread})."
 
 
 def _gains_over(baseline: str, study: Study, conditions: list[Condition]) -> list[float]:
@@ -118,47 +172,26 @@ def _best_by_noise(study: Study, conditions: list[Condition]) -> list[str]:
     groups: dict[tuple[str, str], list[Condition]] = {}
     for condition in conditions:
         groups.setdefault((condition.dataset, condition.noise), []).append(condition)
-    sentences = []
-    for (dataset, noise), group in groups.items():
-        parts = []
-        for condition in group:
-            best, second = _by_accuracy(study, condition)[:2]
-            tie = f", level with {second.label}" if _within_deviation(best, second) else ""
-            rate = f"{condition.rate:g}: " if condition.rate else ""
-            parts.append(f"{rate}{best.label} ({best.cell.mean:.1f}{PERCENT}{tie})")
-        subject = _with_noise(f"{dataset_title(dataset)}, {noise_title(noise)}", noise)
-        sentences.append(f"{subject}, best at {'; '.join(parts)}.")
-    return sentences
+    sentences = [
+        f"Best on {where(dataset, noise)}: {_winners(study, group)}."
+        for (dataset, noise), group in list(groups.items())[:MAX_LISTED]
+    ]
+    more = len(groups) - MAX_LISTED
+    return sentences if more <= 0 else [*sentences, f"The tables have {more} more kinds of noise."]
 
 
-def _baseline_sentences(study: Study, conditions: list[Condition]) -> list[str]:
-    """How the active-passive losses compare with NCE, and the best loss with CE."""
-    sentences = []
-    gains = _gains_over("NCE", study, conditions)
-    if gains:
-        sentences.append(
-            f"Active-passive losses against plain NCE: above it in {sum(g > 0 for g in gains)} of "
-            f"{len(gains)}, {statistics.fmean(gains):+.1f} points on average, "
-            f"from {min(gains):+.1f} to {max(gains):+.1f}."
-        )
-    elif any(is_active_passive(e.cell.method) for c in conditions for e in study.at(c)):
-        sentences.append("Plain NCE was not run beside the active-passive losses: "
-                         "whether they beat it cannot be said from these results.")  # fmt: skip
-    behind = []
+def _winners(study: Study, conditions: list[Condition]) -> str:
+    if len(conditions) > MAX_LISTED:
+        winners = Counter(_by_accuracy(study, c)[0].label for c in conditions)
+        label, times = winners.most_common(1)[0]
+        return f"most often {label}, at {times} of {len(conditions)} rates"
+    parts = []
     for condition in conditions:
-        ce = [e for e in study.at(condition) if e.cell.method == "CE"]
-        if ce:
-            best = _by_accuracy(study, condition)[0]
-            behind.append((best.cell.mean - ce[0].cell.mean, condition, best.label))
-    if behind:
-        gap, condition, label = max(behind, key=lambda item: item[0])
-        sentences.append(
-            f"Cross entropy is furthest behind on {condition_name(condition)}: {gap:.1f} points "
-            f"below {label}."
-            if gap > 0
-            else "Cross entropy is nowhere behind."
-        )
-    return sentences
+        best, second = _by_accuracy(study, condition)[:2]
+        tie = f", level with {second.label}" if _within_deviation(best, second) else ""
+        rate = f" at {condition.rate:g}" if condition.rate else ""
+        parts.append(f"{best.label}{rate} ({_accuracy(best)}{tie})")
+    return "; ".join(parts)
 
 
 def _join(names: list[str]) -> str:
@@ -168,8 +201,3 @@ def _join(names: list[str]) -> str:
     'CE, NCE and MAE'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _with_noise(name: str, noise: str) -> str:
-    """The name of a condition as the object of a sentence."""
-    return name if noise_group(noise) == "given" else f"{name} noise"

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from ..catalogue import CLEAN, dataset_title, is_active_passive, noise_group, noise_title
-from ._curves import Curve, Measure, clean_train_accuracy, column, final_mean, mean_curve
+from .._files import safe_name
+from ..catalogue import CLEAN, dataset_title, is_active_passive, noise_group
+from ._curves import (
+    MAX_POINTS,
+    Curve,
+    Measure,
+    clean_train_accuracy,
+    column,
+    final_mean,
+    mean_curve,
+    rounded,
+    sample_indices,
+)
 from ._study import Condition, Entry, Study, condition_name
 from ._styles import PERCENT, TIMES
+from ._words import noise_words
 
 TEST_ACCURACY = column("test_accuracy")
 MEMORISED = column("memorised")
 ChartType = Literal["epochs", "rates", "accuracy-dots", "label-dots", "heatmap"]
 LINE_CHARTS: tuple[ChartType, ...] = ("epochs", "rates")
 _MIN_RATES = 3  # of a line
+# A page that shows thousands of runs must stay one that can be read: the tables have the rest.
+MAX_PANELS = 12  # of a figure
+MAX_LINES = 30  # of a figure
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -43,11 +59,15 @@ class Figure:
     """Panels with charts of one type under one caption."""
 
     name: str
+    """for links and files; made safe for both"""
     title: str
     caption: str
     panels: list[Panel]
     shared_y: bool = False
     """whether all panels have the same y axis"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", safe_name(self.name))
 
     @property
     def y_domain(self) -> tuple[float, float] | None:
@@ -86,74 +106,128 @@ def _distance(condition: Condition) -> tuple[bool, float]:
     return condition.noise != "symmetric", abs(condition.rate - 0.6)
 
 
-def overview_figures(study: Study) -> list[Figure]:
+def overview_figures(study: Study) -> Iterator[Figure]:
     """Accuracy against the noise rate, with a panel for each data set and noise.
 
     A line needs three rates. Losses with fewer are left out where others have them; where no loss
     can have three, dots are drawn in place of lines.
     """
     line_panels, dot_panels = [], []
-    groups = dict.fromkeys(
-        (c.dataset, c.noise) for c in study.conditions if noise_group(c.noise) == "drawn"
-    )
-    for dataset, noise in groups:
-        conditions = [
-            c for c in study.conditions if c.dataset == dataset and c.noise in (noise, CLEAN)
-        ]
-        conditions.sort(key=lambda c: c.rate)
-        title = f"{dataset_title(dataset)}, {noise}"
-        if len(conditions) >= _MIN_RATES:
-            line_panels.append(_rate_panel(study, title, conditions))
-        elif rows := _ranking_rows(study, conditions):
-            marks = ("filled", "hollow")[: len(conditions)]
-            note = ", ".join(
-                f"{mark}: {_noise_of(c)}" for mark, c in zip(marks, conditions, strict=True)
-            )
-            dot_panels.append(Panel(title, "accuracy-dots", rows=rows, note=note))
-    figures = []
+    for (dataset, noise), noisy in study.by_noise.items():
+        if noise == CLEAN:
+            continue
+        clean = Condition(dataset, CLEAN, 0.0)
+        labels = {e.label for condition in noisy for e in study.at(condition)}
+        with_clean = any(e.label in labels for e in study.at(clean))
+        conditions = [clean, *noisy] if with_clean else noisy
+        if noise_group(noise) == "drawn" and len(conditions) >= _MIN_RATES:
+            line_panels.append(_rate_panel(study, conditions))
+        else:
+            dot_panels.append(_ranking_panel(study, conditions))
     if line_panels:
         caption = (
             "Test accuracy after the last epoch against the fraction of labels that are wrong."
         )
-        figures.append(Figure("overview", "Accuracy as the noise grows", caption, line_panels))
+        yield _limited(Figure("overview", "Accuracy as the noise grows", caption, line_panels))
     if dot_panels:
         caption = "Test accuracy after the last epoch, the best loss first."
-        figures.append(Figure("ranking", "Accuracy by loss", caption, dot_panels))
-    return figures
+        yield _limited(Figure("ranking", "Accuracy by loss", caption, dot_panels))
 
 
-def _rate_panel(study: Study, title: str, conditions: list[Condition]) -> Panel:
+def _limited(figure: Figure) -> Figure:
+    """A figure with no more panels than a page can show; its caption says so."""
+    count = len(figure.panels)
+    if count <= MAX_PANELS:
+        return figure
+    caption = f"{figure.caption} {MAX_PANELS} of {count} are drawn; the tables have all."
+    return replace(figure, caption=caption, panels=figure.panels[:MAX_PANELS])
+
+
+def _sample(items: Sequence[_T], num: int) -> list[_T]:
+    """At most so many items, evenly spaced."""
+    return [items[i] for i in sample_indices(len(items), num)]
+
+
+def _drawn_labels(
+    study: Study, conditions: Iterable[Condition], min_conditions: int = 1
+) -> set[str]:
+    """The labels that are drawn of some conditions: all, or the best and CE of too many."""
+    means: dict[str, list[float]] = {}
+    baselines = set()
+    for condition in conditions:
+        for e in study.at(condition):
+            means.setdefault(e.label, []).append(e.cell.mean)
+            if e.cell.method == "CE":
+                baselines.add(e.label)
+    labels = [n for n, found in means.items() if len(found) >= min_conditions] or list(means)
+    if len(labels) <= MAX_LINES:
+        return set(labels)
+    ranked = sorted(labels, key=lambda label: (-sum(means[label]) / len(means[label]), label))
+    return {*ranked[:MAX_LINES], *sorted(baselines & set(labels))[:1]}
+
+
+def _in_tables_alone(study: Study, conditions: Iterable[Condition], drawn: set[str]) -> str:
+    """A note of how many losses are not drawn."""
+    labels = {e.label for condition in conditions for e in study.at(condition)}
+    return f"and {len(labels - drawn)} in the tables alone" if labels - drawn else ""
+
+
+def _rate_panel(study: Study, conditions: list[Condition]) -> Panel:
     points: dict[str, list[tuple[float, float, float | None]]] = {}
     for condition in conditions:
         for e in study.at(condition):
             d = e.cell.deviation
-            point = (condition.rate, round(e.cell.mean, 2), round(d, 2) if d == d else None)
+            point = (condition.rate, rounded(e.cell.mean), rounded(d) if d == d else None)
             points.setdefault(e.label, []).append(point)
-    labels = sorted(points, key=list(study.styles).index)
-    drawn = [label for label in labels if len(points[label]) >= _MIN_RATES] or labels
-    curves = [Curve(n, *(tuple(part) for part in zip(*points[n], strict=True))) for n in drawn]
-    omitted = len(labels) - len(drawn)
-    note = f"and {omitted} in the tables alone, of fewer than three rates" if omitted else ""
+    drawn = _drawn_labels(study, conditions, _MIN_RATES)
+    curves = []
+    for label in (label for label in study.styles if label in drawn):
+        x, y, deviation = zip(*_sample(points[label], MAX_POINTS), strict=True)
+        curves.append(Curve(label, x, y, deviation))
+    omitted = len(points) - len(drawn)
+    are_few = all(len(points[n]) < _MIN_RATES for n in points.keys() - drawn)
+    note = f"and {omitted} in the tables alone" if omitted else ""
+    note += ", of fewer than three rates" if omitted and are_few else ""
+    noisy = conditions[-1]
+    title = f"{dataset_title(noisy.dataset)}, {noise_words(noisy.noise)}"
     return Panel(title, "rates", curves, note=note)
 
 
 def _noise_of(condition: Condition) -> str:
-    return noise_title(condition.noise, condition.rate)
+    return noise_words(condition.noise, condition.rate)
 
 
-def _ranking_rows(study: Study, conditions: list[Condition]) -> list[dict[str, Any]]:
-    """The accuracy of each loss under the first condition and under the last, the best first."""
+def _ranking_panel(study: Study, conditions: list[Condition]) -> Panel:
+    """The accuracy of each loss, the best first, under the first condition and under the last.
+
+    Where they are the same, the filled dot covers the hollow one.
+    """
+    first, last = conditions[0], conditions[-1]
+    noisy = [c for c in conditions if c.noise != CLEAN]
+    drawn = _drawn_labels(study, noisy)
     means: dict[str, dict[Condition, float]] = {}
     for condition in conditions:
         for e in study.at(condition):
-            means.setdefault(e.label, {})[condition] = round(e.cell.mean, 2)
+            if e.label in drawn:
+                means.setdefault(e.label, {})[condition] = rounded(e.cell.mean)
     rows: list[dict[str, Any]] = []
     for label, by_condition in means.items():
         numbers = ", ".join(f"{_noise_of(c)} {m:.1f}{PERCENT}" for c, m in by_condition.items())
-        first, last = by_condition.get(conditions[0]), by_condition.get(conditions[-1])
-        caption = f"{label}: {numbers}"
-        rows.append({"label": label, "filled": first, "hollow": last, "caption": caption})
-    return sorted(rows, key=lambda row: -max(row["filled"] or 0, row["hollow"] or 0))
+        rows.append({
+            "label": label, "filled": by_condition.get(first), "hollow": by_condition.get(last),
+            "caption": f"{label}: {numbers}",
+        })  # fmt: skip
+    in_both = all(row["hollow"] is not None for row in rows)
+    rows.sort(
+        key=lambda row: -row["hollow"] if in_both else -max(row["filled"] or 0, row["hollow"] or 0)
+    )
+    omitted = _in_tables_alone(study, noisy, drawn)
+    if first == last:
+        return Panel(condition_name(first), "accuracy-dots", rows=rows, note=omitted)
+    marks = f"filled: {_noise_of(first)}, hollow: {_noise_of(last)}"
+    title = f"{dataset_title(last.dataset)}, {noise_words(last.noise)}"
+    note = ", ".join(filter(None, (marks, omitted)))
+    return Panel(title, "accuracy-dots", rows=rows, note=note)
 
 
 _NORMALIZED_PAIRS = (
@@ -161,18 +235,17 @@ _NORMALIZED_PAIRS = (
 )  # fmt: skip
 
 
-def robustness_figures(study: Study) -> list[Figure]:
-    """Losses beside their normalised forms (figures 1 and 2 of the paper)."""
-    figures = []
+def robustness_figures(study: Study) -> Iterator[Figure]:
+    """Losses beside their normalized forms (figures 1 and 2 of the paper)."""
     for condition in story_conditions(study):
-        entries = study.at(condition)
+        entries = _drawn_entries(study, condition)
         panels, drops = [], []
         for plain, normalized in _NORMALIZED_PAIRS:
             pair = [e for e in entries if e.cell.method in (plain, normalized)]
             curves = without_none(mean_curve(e.cell, e.label, TEST_ACCURACY) for e in pair)
             ran = {e.cell.method for e in pair}
             missing = [m for m in (plain, normalized) if m not in ran]
-            if not curves or (plain in missing and plain not in ("CE", "FL")):
+            if not curves or (missing and plain not in ("CE", "FL")):
                 continue
             note = f"{' and '.join(missing)} not run" if missing else ""
             title = " and ".join(m for m in (plain, normalized) if m in ran)
@@ -180,22 +253,31 @@ def robustness_figures(study: Study) -> list[Figure]:
             drops += [f"{c.label} {c.drop_from_best:.1f}" for c in curves]
         if panels:
             caption = (
-                "Does a loss become robust when it is normalised? Points of test accuracy lost "
+                "Does a loss become robust when it is normalized? Points of test accuracy lost "
                 f"from the best epoch to the last: {', '.join(drops)}."
             )
             name, title = f"robust-{condition.dataset}", condition_name(condition)
-            figures.append(Figure(name, title, caption, panels, shared_y=True))
-    return figures
+            yield Figure(name, title, caption, panels, shared_y=True)
 
 
-def underfitting_figures(study: Study) -> list[Figure]:
-    """How much was learnt of the right labels, and of the wrong ones."""
-    figures = []
-    noisy = [c for c in study.conditions if c.noise != CLEAN]
-    for dataset, noise in dict.fromkeys((c.dataset, c.noise) for c in noisy):
+def _drawn_entries(study: Study, condition: Condition) -> list[Entry]:
+    drawn = _drawn_labels(study, [condition])
+    return [e for e in study.at(condition) if e.label in drawn]
+
+
+def underfitting_figures(study: Study) -> Iterator[Figure]:
+    """How much was learnt of the right labels, and of the wrong ones.
+
+    Of labels as given nobody knows which are wrong: they have no figure.
+    """
+    for (dataset, noise), conditions in study.by_noise.items():
+        if noise == CLEAN:
+            continue
+        drawn = _drawn_labels(study, conditions)
         panels = []
-        for condition in (c for c in noisy if (c.dataset, c.noise) == (dataset, noise)):
-            rows = [row for e in study.at(condition) if (row := _learnt_row(e))]
+        for condition in _sample(conditions, MAX_PANELS):
+            entries = [e for e in study.at(condition) if e.label in drawn]
+            rows = [row for e in entries if (row := _learnt_row(e))]
             if rows:
                 panels.append(Panel(_noise_of(condition), "label-dots", rows=rows))
         if not panels:
@@ -209,9 +291,23 @@ def underfitting_figures(study: Study) -> list[Figure]:
             f"Least learnt: {least['label']}, {least['filled']:.0f}{PERCENT}; "
             f"most memorised: {most['label']}, {most['hollow']:.0f}{PERCENT}."
         )
-        title = f"{dataset_title(dataset)}, {noise_title(noise)}"
-        figures.append(Figure(f"underfitting-{dataset}-{noise}", title, caption, panels))
-    return figures
+        yield _figure_by_noise("underfitting", dataset, noise, caption, panels, len(conditions))
+
+
+def _figure_by_noise(
+    name: str,
+    dataset: str,
+    noise: str,
+    caption: str,
+    panels: list[Panel],
+    num_rates: int,
+    heading: str = "",
+) -> Figure:
+    """A figure with a panel for each rate, or for some of many."""
+    if num_rates > MAX_PANELS:
+        caption = f"{caption} {len(panels)} of {num_rates} rates."
+    title = f"{dataset_title(dataset)}, {noise_words(noise)}{heading}"
+    return Figure(f"{name}-{dataset}-{noise}", title, caption, panels)
 
 
 def _learnt_row(entry: Entry) -> dict[str, Any] | None:
@@ -226,20 +322,20 @@ def _learnt_row(entry: Entry) -> dict[str, Any] | None:
     return {"label": entry.label, "filled": right, "hollow": wrong, "caption": caption}
 
 
-def scaling_figures(study: Study) -> list[Figure]:
+def scaling_figures(study: Study) -> Iterator[Figure]:
     """Losses times a factor (figure 3 of the paper)."""
-    figures = []
     for condition, cells in study.scaled.items():
         panels, best_factors = [], []
         for method in dict.fromkeys(row.method for row in cells):
             rows = [row for row in cells if row.method == method and row.cell.records]
             curves = without_none(
-                mean_curve(row.cell, f"{TIMES}{row.factor:g}", TEST_ACCURACY) for row in rows
+                mean_curve(row.cell, f"{TIMES}{row.factor:g}", TEST_ACCURACY)
+                for row in _sample(rows, MAX_LINES)
             )
             if len(curves) > 1:
                 panels.append(Panel(method, "epochs", curves))
                 best = _best_at_the_end(curves)
-                best_factors.append(f"{method} {best.label} ({best.last:.1f}{PERCENT})")
+                best_factors.append(f"{method} {best.label} ({best.last or 0:.1f}{PERCENT})")
         if panels:
             caption = (
                 "Does a larger loss learn more? Best factor at the last epoch: "
@@ -247,39 +343,37 @@ def scaling_figures(study: Study) -> list[Figure]:
             )
             name = f"scaling-{condition.dataset}-{condition.noise}-{condition.rate:g}"
             title = condition_name(condition)
-            figures.append(Figure(name, title, caption, panels, shared_y=True))
-    return figures
+            yield Figure(name, title, caption, panels, shared_y=True)
 
 
 def _best_at_the_end(curves: list[Curve]) -> Curve:
     return max(curves, key=lambda c: c.last or 0)
 
 
-def active_passive_figures(study: Study) -> list[Figure]:
+def active_passive_figures(study: Study) -> Iterator[Figure]:
     """One robust loss alone, and two together (figure 4 of the paper)."""
-    figures = []
+    groups: tuple[tuple[str, Callable[[str], bool]], ...] = (
+        ("One loss alone", ("NCE", "NFL", "NGCE", "MAE", "RCE").__contains__),
+        ("Active + passive", is_active_passive),
+        ("Two of a kind", ("NFL+NCE", "MAE+RCE").__contains__),
+    )
     for condition in story_conditions(study):
-        groups: tuple[tuple[str, Callable[[str], bool]], ...] = (
-            ("One loss alone", ("NCE", "NFL", "NGCE", "MAE", "RCE").__contains__),
-            ("Active + passive", is_active_passive),
-            ("Two of a kind", ("NFL+NCE", "MAE+RCE").__contains__),
-        )
         panels, best_losses = [], []
+        shown = _drawn_entries(study, condition)
         for title, belongs in groups:
-            entries = [e for e in study.at(condition) if belongs(e.cell.method)]
+            entries = [e for e in shown if belongs(e.cell.method)]
             curves = without_none(mean_curve(e.cell, e.label, TEST_ACCURACY) for e in entries)
             if curves:
                 panels.append(Panel(title, "epochs", curves))
                 best = _best_at_the_end(curves)
-                best_losses.append(f"{title.lower()}: {best.label} {best.last:.1f}{PERCENT}")
+                best_losses.append(f"{title.lower()}: {best.label} {best.last or 0:.1f}{PERCENT}")
         if any(panel.title == "Active + passive" for panel in panels):
             caption = f"Are two better than one? Best at the last epoch, {'; '.join(best_losses)}."
             name, title = f"active-passive-{condition.dataset}", condition_name(condition)
-            figures.append(Figure(name, title, caption, panels, shared_y=True))
-    return figures
+            yield Figure(name, title, caption, panels, shared_y=True)
 
 
-def parameter_figures(study: Study) -> list[Figure]:
+def parameter_figures(study: Study) -> Iterator[Figure]:
     """Accuracy by the weights alpha and beta (figure 5 of the paper)."""
     panels, best_weights = [], []
     for condition, cells in study.grid.items():
@@ -294,13 +388,12 @@ def parameter_figures(study: Study) -> list[Figure]:
             panels.append(Panel(title, "heatmap", rows=rows))
             best = max(rows, key=lambda row: row["value"])
             best_weights.append(f"{title}: {best['caption']}")
-    if not panels:
-        return []
-    caption = (
-        "Accuracy on held-out, noisy labels of alpha NCE + beta RCE after the last epoch. "
-        f"Best on {'; '.join(best_weights)}."
-    )
-    return [Figure("parameters", "The weights of the two parts", caption, panels)]
+    if panels:
+        caption = (
+            "Accuracy on held-out, noisy labels of alpha NCE + beta RCE after the last epoch. "
+            f"Best on {'; '.join(best_weights[:MAX_PANELS])}."
+        )
+        yield _limited(Figure("parameters", "The weights of the two parts", caption, panels))
 
 
 class EpochMeasure(NamedTuple):
@@ -328,29 +421,37 @@ EPOCH_MEASURES = (
 )  # fmt: skip
 
 
-def epoch_figures(study: Study, measure: EpochMeasure) -> list[Figure]:
+def epoch_figures(study: Study, measure: EpochMeasure) -> Iterator[Figure]:
     """A measure by epoch for every condition, with a figure for each data set and noise."""
-    figures = []
-    for (dataset, noise), conditions in _conditions_by_noise(study).items():
+    for (dataset, noise), conditions in _with_clean(study).items():
+        drawn = _drawn_labels(study, conditions)
+        note = _in_tables_alone(study, conditions, drawn)
         panels = []
-        for condition in conditions:
-            curves = without_none(
-                mean_curve(e.cell, e.label, measure.measure) for e in study.at(condition)
-            )
+        for condition in _sample(conditions, MAX_PANELS):
+            entries = [e for e in study.at(condition) if e.label in drawn]
+            curves = without_none(mean_curve(e.cell, e.label, measure.measure) for e in entries)
             if curves:
-                panels.append(Panel(_noise_of(condition), "epochs", curves))
+                panels.append(Panel(_noise_of(condition), "epochs", curves, note=note))
         if panels:
-            name = f"{measure.name}-{dataset}-{noise}"
-            title = f"{dataset_title(dataset)}, {noise_title(noise)}: {measure.title}"
-            figures.append(Figure(name, title, measure.description, panels))
-    return figures
+            yield _figure_by_noise(
+                measure.name, dataset, noise, measure.description, panels, len(conditions),
+                f": {measure.title}",
+            )  # fmt: skip
 
 
-def _conditions_by_noise(study: Study) -> dict[tuple[str, str], list[Condition]]:
+def _with_clean(study: Study) -> dict[tuple[str, str], list[Condition]]:
     """Conditions by data set and noise; clean labels go with the first noise of their data set."""
-    first_noise = {c.dataset: c.noise for c in reversed(study.conditions) if c.noise != CLEAN}
     groups: dict[tuple[str, str], list[Condition]] = {}
-    for c in study.conditions:
-        noise = first_noise.get(c.dataset, CLEAN) if c.noise == CLEAN else c.noise
-        groups.setdefault((c.dataset, noise), []).append(c)
+    cleaned = set()
+    for (dataset, noise), conditions in study.by_noise.items():
+        clean = Condition(dataset, CLEAN, 0.0)
+        if noise == CLEAN:
+            continue
+        groups[dataset, noise] = conditions
+        if dataset not in cleaned and study.at(clean):
+            groups[dataset, noise] = [clean, *conditions]
+        cleaned.add(dataset)
+    for dataset, noise in study.by_noise:
+        if noise == CLEAN and dataset not in cleaned:
+            groups[dataset, noise] = study.by_noise[dataset, noise]
     return groups

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..catalogue import dataset_title, noise_title
-from ..results import Record
-from ._study import Study
+from ..catalogue import dataset_title
+from ..results import Cell, Record
+from ._curves import rounded
+from ._study import Study, missing
+from ._words import noise_words, protocol_title
 
-_WITH_COLUMN = ("dataset", "noise", "rate", "loss", "protocol", "seed")
-
-
-@dataclass(frozen=True)
-class ProvenanceRow:
-    """A run."""
-
-    hash: str
-    values: list[str]
-    settings: int
-    """its number in :attr:`Provenance.settings`, counted from 1"""
-    machine: int
-    """its number in :attr:`Provenance.machines`, counted from 1"""
+_WITH_COLUMN = ("dataset", "noise", "rate", "loss", "protocol", "seed", "name")
+HEADERS = (
+    "Run", "Data", "Noise", "Loss", "in full", "Protocol", "Seed", "Accuracy, %", "Settings",
+    "Machine",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,37 +24,64 @@ class Provenance:
     """Every run. What many runs share is written once, and their rows refer to it."""
 
     settings: list[str]
+    """the first in full, the others by how they differ from it"""
     machines: list[str]
-    rows: list[ProvenanceRow]
-    headers: tuple[str, ...] = (
-        "Run", "Data", "Noise", "Loss", "in full", "Protocol", "Seed", "Accuracy", "Settings",
-        "Machine",
-    )  # fmt: skip
+    words: list[str]
+    """what rows name: data sets, noises, losses, protocols"""
+    rows: list[list[Any]]
+    """for each run: its name or hash; the indices of data set, noise, loss, loss in full and
+    protocol in ``words``; seed; accuracy in percent, or why there is none; the numbers of settings
+    and machine, counted from 1"""
 
 
 def make_provenance(study: Study) -> Provenance:
     settings: dict[str, int] = {}
     machines: dict[str, int] = {}
+    words: dict[str, int] = {}
+    base: dict[str, Any] = {}
     rows = []
     for cell in study.cells:
+        columns = [words.setdefault(text, len(words)) for text in _columns(cell)]
         for record in [*cell.records, *cell.failed]:
-            run = record.run
-            values = [
-                dataset_title(cell.dataset), noise_title(cell.noise, cell.rate), cell.method,
-                run.loss, cell.protocol, str(run.seed),
-                "ended early" if record in cell.failed else f"{record.accuracy:.2%}",
-            ]  # fmt: skip
-            rest = {k: v for k, v in run.settings().items() if k not in _WITH_COLUMN and v != []}
-            rest |= {k: record.about[k] for k in ("parameters",) if k in record.about}
-            settings_number = settings.setdefault(_format_values(rest), len(settings) + 1)
-            machine_number = machines.setdefault(_format_machine(record), len(machines) + 1)
-            rows.append(ProvenanceRow(record.hash, values, settings_number, machine_number))
-    return Provenance(list(settings), list(machines), rows)
+            used = _settings(cell, record)
+            base = base or used
+            text = _format_values(used) if used == base else _difference(used, base)
+            rows.append([
+                record.run.folder, *columns, record.run.seed, _accuracy(record),
+                settings.setdefault(text, len(settings) + 1),
+                machines.setdefault(_format_machine(record), len(machines) + 1),
+            ])  # fmt: skip
+    return Provenance(list(settings), list(machines), list(words), rows)
+
+
+def _columns(cell: Cell) -> tuple[str, ...]:
+    return (
+        dataset_title(cell.dataset), noise_words(cell.noise, cell.rate), cell.method,
+        cell.settings["loss"], protocol_title(cell.protocol, cell.dataset),
+    )  # fmt: skip
+
+
+def _accuracy(record: Record) -> float | str:
+    if record.error is None and math.isfinite(100 * record.accuracy):
+        return rounded(100 * record.accuracy)
+    return missing(record)
+
+
+def _settings(cell: Cell, record: Record) -> dict[str, Any]:
+    """The settings that have no column."""
+    found = {k: v for k, v in cell.settings.items() if k not in _WITH_COLUMN and v != []}
+    return found | {k: record.about[k] for k in ("parameters",) if k in record.about}
+
+
+def _difference(used: dict[str, Any], base: dict[str, Any]) -> str:
+    changed = {name: value for name, value in used.items() if base.get(name) != value}
+    without = [f"no {name.replace('_', ' ')}" for name in base if name not in used]
+    return f"as S1, but {', '.join([*filter(None, [_format_values(changed)]), *without])}"
 
 
 def _format_machine(record: Record) -> str:
     about = record.about
-    machine, versions = about.get("machine", {}), about.get("versions", {})
+    machine, versions = about.get("machine") or {}, about.get("versions") or {}
     return _format_values({**machine, **versions}) or "not recorded"
 
 

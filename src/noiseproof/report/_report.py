@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from ..results import Reading
 from ._conclude import make_conclusions
@@ -21,6 +23,7 @@ from ._figures import (
 from ._study import Study, make_study
 from ._tables import Table, make_tables
 
+MAX_FIGURES = 12  # of a section
 # Anchor, title and figures of each section, and the command that trains what it needs.
 STORY = (
     ("robust", "Robust", robustness_figures, "noiseproof bench figure-2"),
@@ -63,13 +66,13 @@ class Report:
     @cached_property
     def overview(self) -> list[Figure]:
         """Accuracy against the noise rate."""
-        return overview_figures(self.study)
+        return list(overview_figures(self.study))
 
     @cached_property
     def story(self) -> list[Section]:
         """The paper's argument in figures. Sections without results have no figures."""
         return [
-            Section(anchor, title, make_figures(self.study), command=command)
+            _make_section(anchor, title, make_figures(self.study), command=command)
             for anchor, title, make_figures, command in STORY
         ]
 
@@ -77,7 +80,9 @@ class Report:
     def curves(self) -> list[Section]:
         """Every measure by epoch; a measure that no run has is left out."""
         sections = [
-            Section(f"curves-{m.name}", m.heading, epoch_figures(self.study, m), m.description)
+            _make_section(
+                f"curves-{m.name}", m.heading, epoch_figures(self.study, m), m.description
+            )
             for m in EPOCH_MEASURES
         ]
         return [section for section in sections if section.figures]
@@ -87,6 +92,16 @@ class Report:
         """Every figure, in the order of the page."""
         sections = [*self.story, *self.curves]
         return [*self.overview, *(figure for section in sections for figure in section.figures)]
+
+
+def _make_section(
+    anchor: str, title: str, figures: Iterator[Figure], text: str = "", command: str = ""
+) -> Section:
+    """The first figures under a heading; where there are more, the text says so."""
+    shown = list(islice(figures, MAX_FIGURES + 1))
+    if len(shown) > MAX_FIGURES:
+        text = f"{text} The first {MAX_FIGURES} figures are drawn; the tables have all.".strip()
+    return Section(anchor, title, shown[:MAX_FIGURES], text, command)
 
 
 def make_report(reading: Reading) -> Report:

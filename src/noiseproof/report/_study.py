@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
 
 from .. import syntax
 from .._errors import UsageError
@@ -15,13 +17,15 @@ from ..catalogue import (
     PROTOCOLS,
     dataset_title,
     method_named,
-    noise_title,
     rank_of,
+    setting_of,
 )
-from ..results import Cell, Reading, cells
+from ..results import Cell, Reading, Record, cells
 from ..runs import CHOICES, Run
 from ._styles import TIMES, Style, assign_styles
+from ._words import noise_words, protocol_title
 
+MAX_PROBLEMS = 50  # that are listed of runs without a number; more are counted
 # Settings that say which cell it is. They are never overrides of a protocol.
 _CELL_SETTINGS = ("dataset", "noise", "rate", "loss", "protocol", "variant")
 _SCALABLE = ("NCE", "NFL", "MAE", "RCE")
@@ -72,7 +76,7 @@ class Entry:
     def protocol_note(self) -> str:
         """The protocol with its shared overrides, such as ``"paper, but with epochs 20"``."""
         note = f", but with {self.shared_overrides}" if self.shared_overrides else ""
-        return self.cell.protocol + note
+        return protocol_title(self.cell.protocol, self.cell.dataset) + note
 
 
 @dataclass(frozen=True)
@@ -94,15 +98,30 @@ class Study:
 
     def at(self, condition: Condition) -> list[Entry]:
         """The entries of a condition that have runs, in the order of the paper's tables."""
-        found = [e for e in self.entries if e.condition == condition and e.cell.records]
-        return sorted(found, key=lambda e: (rank_of(e.cell.method), e.label))
+        return self._by_condition.get(condition, [])
+
+    @cached_property
+    def _by_condition(self) -> dict[Condition, list[Entry]]:
+        found: dict[Condition, list[Entry]] = {}
+        for e in self.entries:
+            if e.cell.records:
+                found.setdefault(e.condition, []).append(e)
+        for entries in found.values():
+            entries.sort(key=lambda e: (rank_of(e.cell.method), e.label))
+        return found
+
+    @cached_property
+    def by_noise(self) -> dict[tuple[str, str], list[Condition]]:
+        """The conditions that have runs, by data set and noise, each by increasing rate."""
+        groups: dict[tuple[str, str], list[Condition]] = {}
+        for c in self._by_condition:
+            groups.setdefault((c.dataset, c.noise), []).append(c)
+        return {key: sorted(group, key=lambda c: c.rate) for key, group in groups.items()}
 
     @cached_property
     def conditions(self) -> list[Condition]:
         """The conditions that have runs, grouped by data set and noise, by increasing rate."""
-        found = dict.fromkeys(e.condition for e in self.entries if e.cell.records)
-        groups = list(dict.fromkeys((c.dataset, c.noise) for c in found))
-        return sorted(found, key=lambda c: (groups.index((c.dataset, c.noise)), c.rate))
+        return [c for group in self.by_noise.values() for c in group]
 
 
 def condition_of(cell: Cell) -> Condition:
@@ -110,43 +129,107 @@ def condition_of(cell: Cell) -> Condition:
 
 
 def condition_name(condition: Condition) -> str:
-    return f"{dataset_title(condition.dataset)}, {noise_title(condition.noise, condition.rate)}"
+    return f"{dataset_title(condition.dataset)}, {noise_words(condition.noise, condition.rate)}"
 
 
 def make_study(reading: Reading) -> Study:
     """Sort results into the comparison of losses, the scaled losses and the grid of weights."""
+    _read.cache_clear()  # names may have been declared since
     found = cells(reading.records)
-    scaled: dict[Condition, list[ScaledCell]] = {}
-    grid: dict[Condition, list[GridCell]] = {}
-    compared = []
-    for cell in found:
-        condition, weights = condition_of(cell), _weights(cell)
-        (name, factor), *others = weights.items()
-        if not others and factor != 1 and name.upper() in _SCALABLE and cell.method != name.upper():
-            scaled.setdefault(condition, []).append(ScaledCell(name.upper(), factor, cell))
-        elif weights.keys() == {"nce", "rce"} and cell.settings["holdout"]:
-            weighted = GridCell(weights["nce"], weights["rce"], cell)
-            grid.setdefault(condition, []).append(weighted)
-        else:
-            compared.append(cell)
-    for cell in compared:  # a loss as it is has the factor 1
-        if cell.method in _SCALABLE and (rows := scaled.get(condition_of(cell))):
-            rows.append(ScaledCell(cell.method, 1.0, cell))
-    for rows in scaled.values():
-        rows.sort(key=lambda row: (rank_of(row.method), row.factor))
-    entries = _make_entries(compared)
+    scaled, grid = _find_scaled(found), _find_grid(found)
+    entries = _make_entries(list(_compared(found, scaled, grid)))
     labels = sorted(
         {(e.label, e.cell.method) for e in entries}, key=lambda pair: (rank_of(pair[1]), pair[0])
     )
-    factors = sorted((f"{TIMES}{row.factor:g}",) * 2 for rows in scaled.values() for row in rows)
-    failed = [
-        f"{record.hash} ({condition_name(condition_of(cell))}, {cell.method}, "
-        f"seed {record.run.seed}) ended early: {record.error or 'it has no history'}"
-        for cell in found
-        for record in cell.failed
-    ]
+    factors = sorted({(f"{TIMES}{row.factor:g}",) * 2 for rows in scaled.values() for row in rows})
     styles = assign_styles([*labels, *factors])
-    return Study(entries, scaled, grid, styles, reading.problems + failed, found)
+    return Study(entries, scaled, grid, styles, reading.problems + _ended_early(found), found)
+
+
+def _find_scaled(found: list[Cell]) -> dict[Condition, list[ScaledCell]]:
+    """Losses times several factors under one condition; a loss as it is has the factor 1."""
+    rows: dict[tuple[Condition, str], list[ScaledCell]] = {}
+    for cell in found:
+        (name, factor), *others = _weights(cell).items()
+        name = name.upper()
+        if cell.method in _SCALABLE:
+            name, factor = cell.method, 1.0
+        elif others or name not in _SCALABLE:
+            continue
+        rows.setdefault((condition_of(cell), name), []).append(ScaledCell(name, factor, cell))
+    scaled: dict[Condition, list[ScaledCell]] = {}
+    for (condition, _), group in rows.items():
+        if len({row.factor for row in group}) > 1:
+            scaled.setdefault(condition, []).extend(group)
+    for group in scaled.values():
+        group.sort(key=lambda row: (rank_of(row.method), row.factor))
+    return scaled
+
+
+def _find_grid(found: list[Cell]) -> dict[Condition, list[GridCell]]:
+    """NCE + RCE with several weights under one condition, evaluated on one validation split."""
+    rows: dict[tuple[Condition, float], list[GridCell]] = {}
+    for cell in found:
+        weights, holdout = _weights(cell), cell.settings["holdout"]
+        if weights.keys() == {"nce", "rce"} and holdout:
+            weighted = GridCell(weights["nce"], weights["rce"], cell)
+            rows.setdefault((condition_of(cell), holdout), []).append(weighted)
+    grid: dict[Condition, list[GridCell]] = {}
+    for (condition, _), group in rows.items():
+        if len({(row.alpha, row.beta) for row in group}) > 1:
+            grid.setdefault(condition, []).extend(group)
+    return grid
+
+
+def _compared(
+    found: list[Cell],
+    scaled: dict[Condition, list[ScaledCell]],
+    grid: dict[Condition, list[GridCell]],
+) -> Iterator[Cell]:
+    """The cells in which losses are compared: all but scaled losses and those of the grid.
+
+    The published weights are compared too, where other losses had the validation split of the grid.
+    """
+    times_factor = {id(row.cell) for rows in scaled.values() for row in rows if row.factor != 1}
+    of_grid = {id(row.cell) for rows in grid.values() for row in rows}
+    apart = times_factor | of_grid
+    splits = {(condition_of(c), c.settings["holdout"]) for c in found if id(c) not in apart}
+    for cell in found:
+        if id(cell) in of_grid:
+            published = method_named(cell.method) is not None
+            if published and (condition_of(cell), cell.settings["holdout"]) in splits:
+                yield cell
+        elif id(cell) not in times_factor:
+            yield cell
+
+
+def _ended_early(found: list[Cell]) -> list[str]:
+    """A line for each run that has no number, and how many there are beside them."""
+    lines = [
+        f"{record.hash} ({condition_name(condition_of(cell))}, {cell.method}, "
+        f"seed {record.run.seed}) {_why_missing(record)}"
+        for cell, record in ((c, r) for c in found for r in c.failed)
+    ]
+    more = len(lines) - MAX_PROBLEMS
+    return lines if more <= 0 else [*lines[:MAX_PROBLEMS], f"{more} more runs have no number"]
+
+
+Missing = Literal["failed", "diverged", "not tested"]
+
+
+def missing(record: Record) -> Missing:
+    """Why a run has no number, in a word or two."""
+    if record.error is not None or not record.history:
+        return "failed"
+    return "not tested" if math.isfinite(record.column("train_loss")[-1]) else "diverged"
+
+
+def _why_missing(record: Record) -> str:
+    return {
+        "failed": f"ended early: {record.error or 'it has no history'}",
+        "diverged": "diverged: its accuracy is not a number",
+        "not tested": "has no test accuracy: its data has no test images",
+    }[missing(record)]
 
 
 def _make_entries(compared: list[Cell]) -> list[Entry]:
@@ -155,14 +238,25 @@ def _make_entries(compared: list[Cell]) -> list[Entry]:
     for cell, overrides in zip(compared, all_overrides, strict=True):
         key = cell.dataset, cell.protocol
         shared[key] = [o for o in shared.get(key, overrides) if o in overrides]
+    common = [shared[cell.dataset, cell.protocol] for cell in compared]
+    own = [
+        [o for o in overrides if o not in left_out]
+        for overrides, left_out in zip(all_overrides, common, strict=True)
+    ]
+    seen = Counter(map(_identity, compared, own))
     entries = []
-    for cell, overrides in zip(compared, all_overrides, strict=True):
-        common = shared[cell.dataset, cell.protocol]
-        own = [o for o in overrides if o not in common]
-        notes = [*([cell.protocol] if cell.protocol != "paper" else []), *own]
+    for cell, overrides, left_out in zip(compared, own, common, strict=True):
+        if seen[_identity(cell, overrides)] > 1:  # other data or another loss of the same name
+            overrides = [*overrides, [*cell.records, *cell.failed][0].run.folder]
+        notes = [*([cell.protocol] if cell.protocol != "paper" else []), *overrides]
         label = cell.method + (f" ({', '.join(notes)})" if notes else "")
-        entries.append(Entry(cell, label, ", ".join(own), ", ".join(common)))
+        entries.append(Entry(cell, label, ", ".join(overrides), ", ".join(left_out)))
     return entries
+
+
+def _identity(cell: Cell, overrides: list[str]) -> Hashable:
+    """What tells a cell from others in a table."""
+    return condition_of(cell), cell.method, cell.protocol, tuple(overrides)
 
 
 def _find_overrides(compared: list[Cell]) -> list[list[str]]:
@@ -171,33 +265,77 @@ def _find_overrides(compared: list[Cell]) -> list[list[str]]:
     Where the protocol does not set a value, the most frequent one of the data set and protocol
     counts as the protocol's.
     """
-    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    by_protocol: dict[Hashable, dict[str, Any]] = {}
+    expected = []
     for cell in compared:
-        for name, value in cell.settings.items():
-            counts.setdefault((cell.dataset, cell.protocol, name), Counter())[repr(value)] += 1
-    found = []
-    for cell in compared:
-        expected, overrides = _protocol_settings(cell), []
-        for name, value in cell.settings.items():
-            if name in (*_CELL_SETTINGS, "overrides"):
-                continue
-            most_common = counts[cell.dataset, cell.protocol, name].most_common(1)[0][0]
-            if value != expected[name] if name in expected else repr(value) != most_common:
-                overrides.append(f"{name.replace('_', ' ')} {value}")
-        if len(NOISES[cell.noise].variants if cell.noise in NOISES else ()) > 1:
-            variant = cell.settings["variant"]
-            overrides += [f"noise as {variant}"] if variant != cell.protocol else []
-        overrides += _user_overrides(cell)
-        found.append(overrides)
-    return found
+        key = _protocol_key(cell)
+        if key not in by_protocol:
+            by_protocol[key] = _protocol_settings(cell)
+        expected.append(by_protocol[key])
+    most_frequent = _most_frequent(compared, expected)
+    return [
+        [*_overrides(cell, known, most_frequent), *_user_overrides(cell)]
+        for cell, known in zip(compared, expected, strict=True)
+    ]
+
+
+def _overrides(
+    cell: Cell, expected: dict[str, Any], most_frequent: dict[tuple[str, str, str], str]
+) -> Iterator[str]:
+    for name, value in _other_settings(cell):
+        if name in expected:
+            differs = value != expected[name]
+        else:
+            differs = repr(value) != most_frequent[cell.dataset, cell.protocol, name]
+        if differs:
+            yield f"{name.replace('_', ' ')} {value}"
+    variant = cell.settings["variant"]
+    if cell.noise in NOISES and len(NOISES[cell.noise].variants) > 1 and variant != cell.protocol:
+        yield f"noise as {variant}"
+
+
+def _other_settings(cell: Cell) -> Iterable[tuple[str, Any]]:
+    return ((n, v) for n, v in cell.settings.items() if n not in (*_CELL_SETTINGS, "overrides"))
+
+
+def _most_frequent(
+    compared: list[Cell], expected: list[dict[str, Any]]
+) -> dict[tuple[str, str, str], str]:
+    """The most frequent value of each setting that is not expected, by data set and protocol."""
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for cell, known in zip(compared, expected, strict=True):
+        for name, value in _other_settings(cell):
+            if name not in known:
+                counts[cell.dataset, cell.protocol, name][repr(value)] += 1
+    return {key: counter.most_common(1)[0][0] for key, counter in counts.items()}
 
 
 def _user_overrides(cell: Cell) -> list[str]:
-    """What of its runs was the user's own, and the name that tells it from others."""
-    if not cell.settings["overrides"]:
-        return []
-    record = [*cell.records, *cell.failed][0]
-    return [f"own {' and '.join(cell.settings['overrides'])}", record.run.name]
+    """What of its runs was the user's own."""
+    own = cell.settings["overrides"]
+    return [f"own {' and '.join(own)}"] if own else []
+
+
+def _protocol_key(cell: Cell) -> Hashable:
+    """Cells of one key have the same settings by their protocol.
+
+    Of the loss they depend on the published method alone, which may bring its own weight decay.
+    """
+    loss: Hashable
+    method = method_named(cell.method)
+    if method is None:
+        loss = _read(cell.settings["loss"]) is None
+    else:
+        try:
+            loss = (
+                method,
+                setting_of(
+                    method, cell.dataset, noise=cell.noise, rate=cell.rate, protocol=cell.protocol
+                ),
+            )
+        except UsageError:
+            loss = method, None
+    return cell.dataset, cell.protocol, cell.noise, loss
 
 
 def _protocol_settings(cell: Cell) -> dict[str, Any]:
@@ -218,9 +356,16 @@ def _protocol_settings(cell: Cell) -> dict[str, Any]:
 
 def _weights(cell: Cell) -> dict[str, float]:
     """The factor of each loss in a sum, by name; of what is no sum of named losses, its text."""
-    try:
-        tree = syntax.read(cell.settings["loss"])
-    except UsageError:
+    tree = _read(cell.settings["loss"])
+    if tree is None:
         return {cell.settings["loss"]: 1.0}
     terms = tree.terms if isinstance(tree, syntax.Sum) else ((1.0, tree),)
     return {t.name if isinstance(t, syntax.Leaf) else syntax.short(t): w for w, t in terms}
+
+
+@lru_cache(maxsize=1 << 15)
+def _read(loss: str) -> syntax.Tree | None:
+    try:
+        return syntax.read(loss)
+    except UsageError:
+        return None

@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
-from ..catalogue import CLEAN, NOISES, dataset_title, noise_group, noise_title, rank_of
+from .._files import safe_name
+from ..catalogue import (
+    CLEAN,
+    GIVEN,
+    NOISES,
+    dataset_title,
+    noise_group,
+    noise_title,
+    rank_of,
+)
 from ..results import Published, published
-from ._study import Entry, Study
+from ._study import Entry, Study, missing
+from ._words import full_names, noise_words, protocol_title
 
 # Rows of these tables are shown even where nothing was run.
 _PAPER_TABLES = ("table-symmetric", "table-asymmetric", "table-webvision")
@@ -31,6 +42,8 @@ class TableCell:
     seeds: tuple[int, ...] = ()
     num_failed: int = 0
     """how many runs ended early"""
+    missing: str = ""
+    """what stands in place of a number: why no run has one; ``""`` where none was run"""
     top_two: bool = False
     """whether it is among the two best of its column"""
     published: Published | None = None
@@ -69,24 +82,33 @@ class Table:
     columns: list[Column]
     rows: list[TableRow]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """For links and files."""
-        return f"{self.dataset}-{self.noise}"
+        return safe_name(f"{self.dataset}-{self.noise}")
 
-    @property
+    @cached_property
     def title(self) -> str:
-        titles = {"human": "human labels", "clean": "clean labels", "given": "labels as given"}
+        titles = {"human": "human labels", "clean": "clean labels", GIVEN: noise_words(GIVEN)}
         title = titles.get(self.noise, f"{self.noise} noise")
         return f"{dataset_title(self.dataset)}, {title}"
 
-    @property
+    @cached_property
     def protocol(self) -> str:
         """The protocol of all rows, or ``""`` where rows differ in more than the loss."""
         used = {(row.protocol, row.overrides) for row in self.rows if row.protocol}
-        return next(iter(used))[0] if len(used) == 1 else ""
+        return self.protocol_of(next(iter(used))[0]) if len(used) == 1 else ""
 
-    @property
+    def protocol_of(self, name: str) -> str:
+        """Whose settings a protocol has on this data set."""
+        return protocol_title(name, self.dataset) if name else ""
+
+    @cached_property
+    def full_names(self) -> dict[str, str]:
+        """The names of losses in this table, each with the words that it stands for."""
+        return {k: v for row in self.rows for k, v in full_names(row.method).items()}
+
+    @cached_property
     def shared_overrides(self) -> str:
         """The shared overrides of all rows, or ``""`` where rows have different ones."""
         used = {row.shared_overrides for row in self.rows if row.protocol}
@@ -99,14 +121,14 @@ class Table:
             filter(None, (shared if shared != self.shared_overrides else "", row.overrides))
         )
 
-    @property
+    @cached_property
     def headers(self) -> list[str]:
         return [
             f"{c.rate:g}" if noise_group(c.noise) == "drawn" else noise_title(*c)
             for c in self.columns
         ]
 
-    @property
+    @cached_property
     def num_seeds(self) -> str:
         """The number of seeds of a cell, such as ``"3 seeds"`` or ``"1 to 3 seeds"``."""
         counts = {len(cell.seeds) for row in self.rows for cell in row.cells if cell.seeds}
@@ -114,13 +136,18 @@ class Table:
         number = str(high) if low == high else f"{low} to {high}"
         return f"{number} seed{'' if high == 1 else 's'}"
 
-    @property
+    @cached_property
+    def has_same_seeds(self) -> bool:
+        """Whether all cells have the same seeds."""
+        return len({cell.seeds for row in self.rows for cell in row.cells if cell.seeds}) <= 1
+
+    @cached_property
     def sources(self) -> list[str]:
         """Where the published numbers are from, the paper first."""
         cells = [cell for row in self.rows for cell in row.cells]
         return list(dict.fromkeys(c.published.source for c in cells if c.published))
 
-    @property
+    @cached_property
     def num_missing(self) -> int:
         """How many cells are published and were not run."""
         cells = [cell for row in self.rows for cell in row.cells]
@@ -129,21 +156,18 @@ class Table:
 
 def make_tables(study: Study) -> list[Table]:
     """A table for each data set and type of noise that has results."""
-    groups: dict[tuple[str, str], None] = {}
+    by_dataset: dict[str, list[Entry]] = {}
     for entry in study.entries:
-        if entry.cell.noise != CLEAN:
-            groups[entry.cell.dataset, _table_noise(entry.cell.noise)] = None
-    for entry in study.entries:  # clean labels are a column of another table where there is one
-        if not any(dataset == entry.cell.dataset for dataset, _ in groups):
-            groups[entry.cell.dataset, _table_noise(CLEAN)] = None
-    datasets = list(dict.fromkeys(e.cell.dataset for e in study.entries))
-    noises = list(dict.fromkeys(map(_table_noise, NOISES)))
-    ordered = sorted(groups, key=lambda g: (datasets.index(g[0]), noises.index(g[1])))
-    first_noise = dict(reversed(ordered))  # of each data set; its table has the clean column
-    return [
-        _make_table(study, dataset, noise, with_clean=first_noise[dataset] == noise)
-        for dataset, noise in ordered
-    ]
+        by_dataset.setdefault(entry.cell.dataset, []).append(entry)
+    order = {noise: i for i, noise in enumerate(dict.fromkeys(map(_table_noise, NOISES)))}
+    tables = []
+    for dataset, entries in by_dataset.items():
+        noises = {_table_noise(e.cell.noise) for e in entries if e.cell.noise != CLEAN}
+        # Clean labels are a column of the first table.
+        ordered = sorted(noises, key=order.__getitem__) or [_table_noise(CLEAN)]
+        for noise in ordered:
+            tables.append(_make_table(dataset, entries, noise, with_clean=noise == ordered[0]))
+    return tables
 
 
 def _table_noise(noise: str) -> str:
@@ -152,25 +176,24 @@ def _table_noise(noise: str) -> str:
     return noise if group == "drawn" else group
 
 
-def _make_table(study: Study, dataset: str, group: str, with_clean: bool) -> Table:
+def _make_table(dataset: str, entries: list[Entry], group: str, with_clean: bool) -> Table:
     def belongs(noise: str) -> bool:
         return _table_noise(noise) == group or (noise == CLEAN and with_clean)
 
-    entries = [e for e in study.entries if e.cell.dataset == dataset and belongs(e.cell.noise)]
+    entries = [e for e in entries if belongs(e.cell.noise)]
     numbers: dict[tuple[str, Column], Published] = {}
     for p in published():  # the paper's numbers come first and are kept
         if p.dataset == dataset and belongs(p.noise):
             numbers.setdefault((p.method, Column(p.noise, p.rate)), p)
-    expected = [method for (method, _), p in numbers.items() if p.table in _PAPER_TABLES]
+    expected = {method for (method, _), p in numbers.items() if p.table in _PAPER_TABLES}
     columns = {_column_of(e) for e in entries} | {c for method, c in numbers if method in expected}
     ordered = sorted(columns, key=lambda c: (c.noise != CLEAN, c.rate, c.noise))
     rows: dict[tuple[str, str, str], dict[Column, Entry]] = {}
     for e in entries:
         row = rows.setdefault((e.cell.method, e.cell.protocol, e.overrides), {})
         row.setdefault(_column_of(e), e)
-    for method in expected:
-        if not any(method == key[0] for key in rows):
-            rows[method, "", ""] = {}
+    for method in expected - {method for method, _, _ in rows}:
+        rows[method, "", ""] = {}
     thresholds = {
         column: _top_two_threshold(row[column] for row in rows.values() if column in row)
         for column in ordered
@@ -206,9 +229,12 @@ def _make_cell(entry: Entry | None, published: Published | None, threshold: floa
         return TableCell(published=published)
     cell = entry.cell
     if not cell.records:
-        return TableCell(num_failed=len(cell.failed), published=published)
+        reasons = {missing(record) for record in cell.failed}
+        word = reasons.pop() if len(reasons) == 1 else "failed"
+        return TableCell(num_failed=len(cell.failed), missing=word, published=published)
     deviation = cell.deviation
     return TableCell(
-        cell.mean, None if math.isnan(deviation) else deviation, tuple(cell.seeds),
-        len(cell.failed), round(cell.mean, 2) >= threshold, published,
+        mean=cell.mean, deviation=None if math.isnan(deviation) else deviation,
+        seeds=tuple(cell.seeds), num_failed=len(cell.failed),
+        top_two=round(cell.mean, 2) >= threshold, published=published,
     )  # fmt: skip

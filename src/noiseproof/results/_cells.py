@@ -34,7 +34,7 @@ class Cell:
     records: list[Record] = field(repr=False)
     """the runs that ended well, by seed"""
     failed: list[Record] = field(default_factory=list, repr=False)
-    """the runs that ended early, each with its ``error``"""
+    """the runs that ended early, each with its ``error``, or whose accuracy is no number"""
 
     @property
     def seeds(self) -> list[int]:
@@ -66,14 +66,14 @@ def cells(records: Iterable[Record]) -> list[Cell]:
 
     Runs of different protocols or of any other different setting are never averaged together.
     """
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        groups.setdefault(_group_key(record), []).append(record)
+    groups: dict[str, dict[int, Record]] = {}
+    for record in records:  # of two runs that differ in their names alone, the first counts
+        groups.setdefault(_group_key(record), {}).setdefault(record.run.seed, record)
     found = []
-    for group in groups.values():
-        group.sort(key=lambda r: r.run.seed)
-        well = [r for r in group if r.error is None and r.history]
-        failed = [r for r in group if r.error is not None or not r.history]
+    for by_seed in groups.values():
+        group = [by_seed[seed] for seed in sorted(by_seed)]
+        well = [r for r in group if r.error is None and math.isfinite(100 * r.accuracy)]
+        failed = [r for r in group if r.error is not None or not math.isfinite(100 * r.accuracy)]
         run = group[0].run
         settings = {k: v for k, v in run.settings().items() if k not in ("seed", "name")}
         found.append(Cell(*run.condition, run.method, run.protocol, settings, well, failed))
@@ -84,7 +84,7 @@ def _group_key(record: Record) -> str:
     settings = {k: v for k, v in record.run.settings().items() if k not in ("seed", "name")}
     # A user's own data or loss is told from another of the same name by its digest.
     digests = record.about.get("overrides") or {}
-    settings["digests"] = {part: digests.get(part) for part in ("data", "loss")}
+    settings["digests"] = {p: digests.get(p) for p in ("data", "loss", "network", "prior")}
     return json.dumps(settings, sort_keys=True)
 
 

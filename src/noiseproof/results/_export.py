@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError, require
+from .._escape import csv_text
+from .._files import write_atomically
 from ._records import Record
-from ._store import write_atomically
 
 
 def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]:
@@ -44,6 +43,8 @@ def table(records: Iterable[Record]) -> list[dict[str, Any]]:
     """A flat row a run: its hash, its method, its settings, versions, machine, its last epoch.
 
     Columns of the last epoch begin with ``last_``, since a run has an ``epoch`` and ``epochs``.
+    Accuracies are fractions from 0 to 1, as in ``history.csv``; a column of percents says so in its
+    name, as those of ``noiseproof report --format csv`` do.
     """
     rows = []
     for record in records:
@@ -67,13 +68,11 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def write_csv(path: Path | str, records: Iterable[Record]) -> None:
-    """A row a run, for a spreadsheet."""
+    """A row a run, for a spreadsheet; accuracies are fractions, as in :func:`table`."""
     rows = table(records)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, _columns(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(Path(path), out.getvalue().encode())
+    columns = _columns(rows)
+    text = csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
+    write_atomically(path, text.encode())
 
 
 def write_parquet(path: Path | str, records: Iterable[Record]) -> None:
@@ -84,4 +83,4 @@ def write_parquet(path: Path | str, records: Iterable[Record]) -> None:
     content = {name: [row.get(name) for row in rows] for name in _columns(rows)}
     out = arrow.BufferOutputStream()
     parquet.write_table(arrow.table(content), out)
-    write_atomically(Path(path), out.getvalue().to_pybytes())
+    write_atomically(path, out.getvalue().to_pybytes())

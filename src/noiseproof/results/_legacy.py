@@ -5,11 +5,14 @@ What such a run came to stands beside its settings, so it is read as the resolve
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from .. import catalogue, syntax
 from .._errors import UsageError
+from ..runs import hash_of
 
 Row = dict[str, float]
 _RENAMED_LOSSES = {"fl_held": "fl_detached"}
@@ -22,21 +25,30 @@ def upgraded_settings(settings: Mapping[str, Any], about: Mapping[str, Any]) -> 
     digest = found.pop("own", None)
     for name in _MOVED:
         found[name] = about[name]
+    dataset = re.sub(r"[-_ ]", "", str(found["dataset"]).lower())
+    known = {name.replace("-", ""): name for name in catalogue.DATASETS}
     if digest is None:
+        found["dataset"] = known.get(dataset, found["dataset"])
         found["loss"] = _canonical(str(found["loss"]))
-    else:  # something of the user's own, found again by no name
-        found["name"] = f"unnamed-{digest}"
+    else:  # something of the user's own, which is found again by no name
+        found["name"] = f"unnamed-{hash_of(settings)}"
         found["overrides"] = _overridden(found)
-    if found["noise"] in ("given", "real") or ("data" in found.get("overrides", ())):
+        with contextlib.suppress(UsageError):
+            found["loss"] = _canonical(str(found["loss"]))
+    if found["noise"] in ("given", "real") or (
+        "data" in found.get("overrides", ()) and found["noise"] == catalogue.CLEAN
+    ):
         found["noise"] = catalogue.GIVEN
     if catalogue.noise_group(found["noise"]) == "drawn" and not found["rate"]:
-        found |= {"noise": catalogue.CLEAN, "variant": "paper"}
+        found["noise"] = catalogue.CLEAN
+    if catalogue.noise_group(found["noise"]) != "drawn":
+        found["variant"] = "paper"
     return found
 
 
 def _canonical(text: str) -> str:
-    if text == catalogue.NLNL:
-        return text
+    if text.strip().lower() == catalogue.NLNL:
+        return catalogue.NLNL
     for old, new in _RENAMED_LOSSES.items():
         text = text.replace(old, new)
     return syntax.canonical(text)
@@ -52,10 +64,10 @@ def _overridden(settings: Mapping[str, Any]) -> list[str]:
     if settings["model"] not in catalogue.NETWORKS:
         found.append("network")
     try:
-        syntax.read(settings["loss"])
+        _canonical(str(settings["loss"]))
     except UsageError:
         found.append("loss")
-    return sorted(found) or ["prior"]
+    return sorted(found) or ["loss"]
 
 
 def upgraded_about(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError
+from .._files import write_atomically
 from ..runs import ResolvedRun
+from ._history import History, Row
 from ._legacy import upgraded_about, upgraded_columns, upgraded_settings
-from ._store import ERROR, FORMAT, Folder, write_atomically
+from ._store import ERROR, FORMAT, Folder
 
-Row = dict[str, float]
 BUNDLE = ".jsonl"
+MAX_PROBLEMS = 20  # that are listed; more are counted
+_MAX_LENGTH = 500  # characters of a problem
 _ENDED = "result.json"
+# What hostile or damaged JSON can end in, beside what it holds being wrong.
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +30,18 @@ class Record:
     """A run that has ended: its settings, its history, and where it was made."""
 
     run: ResolvedRun
-    history: list[Row]
-    """a row an epoch"""
-    about: dict[str, Any]
+    history: History | Sequence[Row] = field(repr=False)
+    """a row for each epoch"""
+    about: dict[str, Any] = field(repr=False)
     """number of parameters, noise rate, versions, machine, ..."""
     error: str | None = None
     """why it ended early"""
-    source: Path = field(default=Path())
+    source: Path = field(default=Path(), repr=False)
     """the folder or the bundle that it was read from"""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.history, History):
+            object.__setattr__(self, "history", History.from_rows(self.history))
 
     @property
     def hash(self) -> str:
@@ -41,11 +51,12 @@ class Record:
     @property
     def accuracy(self) -> float:
         """On the clean test set after the last epoch."""
-        return self.history[-1]["test_accuracy"] if self.history else math.nan
+        return self.column("test_accuracy")[-1] if self.history else math.nan
 
     def column(self, name: str) -> list[float]:
         """One number of every epoch."""
-        return [row.get(name, math.nan) for row in self.history]
+        assert isinstance(self.history, History)
+        return self.history.column(name)
 
 
 @dataclass(frozen=True)
@@ -55,16 +66,20 @@ class Reading:
     Runs that could not be trained for the same reason share a line.
     """
 
-    records: list[Record]
+    records: list[Record] = field(repr=False)
     problems: list[str]
 
 
-def read(*places: Path | str) -> Reading:
+def read(*places: Path | str, last_only: bool = False) -> Reading:
     """The results under these folders and in these bundles; of a run that is there twice the first.
 
     A folder may be that of one run, one that holds such folders, or one that holds bundles. What is
     damaged is reported and skipped, be it one line of a bundle, and so is a run that could not be
     trained; one that has not ended is left out.
+
+    Args:
+        places: the folders and bundles.
+        last_only: read the last epoch of each history alone, which is several times faster.
     """
     found: dict[str, Record] = {}
     problems: list[str] = []
@@ -74,14 +89,27 @@ def read(*places: Path | str) -> Reading:
             problems.append(f"{place} is not there")
         for source in _sources(place):
             try:
-                for record in _bundle(source, problems) if source.is_file() else [_folder(source)]:
+                records = (
+                    _bundle(source, problems, last_only)
+                    if source.suffix == BUNDLE or source.is_file()
+                    else [_folder(source, last_only)]
+                )
+                for record in records:
                     found.setdefault(record.hash, record)
             except _UntrainedError as error:
                 failed.append((source, str(error)))
-            except (ValueError, KeyError, TypeError, OSError) as error:
-                what = error if isinstance(error, ValueError) else f"{source} is damaged ({error})"
+            except (*_DAMAGE, OSError) as error:
+                own = isinstance(error, UsageError)
+                what = error if own else f"{source} is damaged ({type(error).__name__})"
                 problems.append(str(what).split("\n")[0])
-    return Reading(list(found.values()), problems + fold(failed))
+    return Reading(list(found.values()), _counted(problems + fold(failed)))
+
+
+def _counted(problems: list[str]) -> list[str]:
+    """The first problems, and how many there are beside them."""
+    short = [p if len(p) <= _MAX_LENGTH else f"{p[:_MAX_LENGTH]} ..." for p in problems]
+    more = len(problems) - MAX_PROBLEMS
+    return short if more <= 0 else [*short[:MAX_PROBLEMS], f"and {more} more problems"]
 
 
 class _UntrainedError(Exception):
@@ -111,37 +139,55 @@ def _sources(place: Path) -> Iterator[Path]:
     if place.is_file() or any((place / name).exists() for name in (_ENDED, ERROR)):
         yield place
     elif place.is_dir():
-        yield from sorted(place.glob(f"*{BUNDLE}"))
-        yield from sorted({p.parent for name in (_ENDED, ERROR) for p in place.glob(f"*/{name}")})
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in entries)
+        yield from (place / name for name in names if name.endswith(BUNDLE))
+        for name in names:
+            folder = os.path.join(place, name)
+            if any(os.path.exists(os.path.join(folder, file)) for file in (_ENDED, ERROR)):
+                yield Path(folder)
 
 
-def _folder(path: Path) -> Record:
+def _folder(path: Path, last_only: bool) -> Record:
     folder = Folder(path)
-    described, ended = folder.read_json("run.json"), folder.read_json(_ENDED)
+    ended = folder.read_json(_ENDED)
     if ended is None and (failed := folder.read_json(ERROR)) is not None:
         raise _UntrainedError(failed.get("error"))
+    described = folder.read_json("run.json")
     if described is None or ended is None:
         raise UsageError(f"{path} lacks its run.json; delete the folder to run it again")
-    history = folder.read_history()
-    if len(history) != ended["epochs"]:
-        raise folder.damaged("history.csv")
+    error, epochs = ended.pop("error", None), ended.pop("epochs", None)
+    if not isinstance(epochs, int):
+        raise folder.damaged(_ENDED)
+    if last_only:
+        columns = {name: [value] for name, value in ended.items()} if epochs else {}
+    else:
+        columns = folder.read_columns()
+        if epochs != len(next(iter(columns.values()), ())):
+            raise folder.damaged("history.csv")
     described.pop("hash", None)
-    columns = {name: [row[name] for row in history] for name in (history[0] if history else ())}
-    return _record(described, described.pop("settings"), columns, ended["error"], path)
+    try:
+        return _record(described, described.pop("settings"), columns, error, path)
+    except _DAMAGE as error:
+        why = f" ({error})" if isinstance(error, UsageError) else ""
+        raise UsageError(
+            f"{path / 'run.json'} is damaged{why}; delete the folder {path} to run it again"
+        ) from None
 
 
 def write_bundle(path: Path | str, records: Iterable[Record]) -> None:
     """Many runs in one file, a line of JSON each, numbers rounded to five digits."""
     lines = []
     for record in sorted(records, key=lambda r: json.dumps(r.run.settings(), sort_keys=True)):
-        columns = list(record.history[0]) if record.history else []
-        history = {name: [_rounded(v) for v in record.column(name)] for name in columns}
+        assert isinstance(record.history, History)
+        history = {n: [_rounded(v) for v in c] for n, c in record.history.columns.items()}
         content = {
             "format": FORMAT,
             "settings": record.run.settings(),
             "about": record.about,
             "error": record.error,
-            "history": history,
+            "last": {name: values[-1] for name, values in history.items() if values},
+            "history": history,  # last, so that a list can be made without reading it
         }
         lines.append(json.dumps(content, separators=(",", ":")))
     write_atomically(Path(path), "".join(f"{line}\n" for line in lines).encode())
@@ -154,25 +200,39 @@ def _rounded(value: float) -> float | int | None:
     return int(short) if short.is_integer() else short
 
 
-def _bundle(path: Path, problems: list[str]) -> list[Record]:
+def _bundle(path: Path, problems: list[str], last_only: bool) -> list[Record]:
     """The runs that can be read; what cannot is added to the problems."""
     records, damaged, text = [], [], True
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            content = json.loads(line.decode())
-            about = content["about"] | {"format": content.get("format", 1)}
-            columns, error = content["history"], content["error"]
-            records.append(_record(about, content["settings"], columns, error, path))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            why = f" ({error})" if isinstance(error, UsageError) else ""
-            damaged.append(f"{path}, line {number}, is damaged{why}; fetch the file again")
-            text = text and not isinstance(error, UnicodeDecodeError)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                records.append(_line(line, path, last_only))
+            except _DAMAGE as error:
+                why = f" ({error})" if isinstance(error, UsageError) else ""
+                damaged.append(f"{path}, line {number}, is damaged{why}; fetch the file again")
+                text = text and not isinstance(error, UnicodeDecodeError)
     if not records and not text:  # a picture or an archive, which has no lines to speak of
         damaged = [f"{path} is not text; give a file that noiseproof results --bundle wrote"]
     problems += damaged
     return records
+
+
+_HISTORY = b',"history":'
+
+
+def _line(line: bytes, path: Path, last_only: bool) -> Record:
+    if last_only and b'"last":{' in line and (at := line.rfind(_HISTORY)) > 0:
+        content = json.loads(line[:at].decode() + "}")
+        columns = {name: [value] for name, value in content["last"].items()}
+    else:
+        content = json.loads(line.decode())
+        columns = content["history"]
+        if last_only:
+            columns = {name: values[-1:] for name, values in columns.items()}
+    about = content["about"] | {"format": content.get("format", 1)}
+    return _record(about, content["settings"], columns, content["error"], path)
 
 
 def _record(
@@ -182,13 +242,24 @@ def _record(
     error: str | None,
     path: Path,
 ) -> Record:
-    """A record of either format, checked."""
-    if about.pop("format", 1) == 1:
+    """A record of either format, checked: whoever reads it may rely on its types."""
+    found = about.pop("format", 1)
+    if found == 1:
         settings, about = upgraded_settings(settings, about), upgraded_about(about)
         columns = upgraded_columns(columns)
+    elif found != FORMAT:
+        raise UsageError(f"it is of format {found!r}, which a newer version reads")
+    about.pop("upgraded", None)
     run = ResolvedRun.from_settings(settings)
-    rows = [
-        {k: math.nan if v is None else float(v) for k, v in zip(columns, row, strict=True)}
-        for row in zip(*columns.values(), strict=True)
-    ]
-    return Record(run, rows, about, error, path)
+    history = History(columns)
+    if history and "test_accuracy" not in history.columns:
+        raise UsageError("the history has no test_accuracy")
+    if error is not None and not isinstance(error, str):
+        raise UsageError(f"the error is {error!r:.60}, not a text")
+    for name in ("versions", "machine", "overrides"):
+        if not isinstance(about.get(name, {}), Mapping):
+            raise UsageError(f"{name} is {about[name]!r:.60}, not a mapping")
+    noise_rate = about.get("noise_rate")
+    if noise_rate is not None and not isinstance(noise_rate, int | float):
+        raise UsageError(f"noise_rate is {noise_rate!r:.60}, not a number")
+    return Record(run, history, about, error, path)

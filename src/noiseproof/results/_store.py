@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import functools
 import io
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError
+from .._files import PART, write_atomically
 
 FORMAT = 2  # of records: run.json and the lines of bundles
 ERROR = "error.json"
-_BESIDE = ".part"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Put content at path so that it is there whole or not at all, whatever happens meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(_BESIDE, f".{path.name}.", path.parent)
-    os.chmod(beside, 0o666 & ~_umask())  # as any other file, and not for its owner alone
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException as error:
-        Path(beside).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OSError(
-                error.errno, f"{path} could not be written and is as it was: {error.strerror}"
-            ) from error
-        raise
-
-
-@functools.cache
-def _umask() -> int:
-    now = os.umask(0o022)  # it can be read only by setting it
-    os.umask(now)
-    return now
+_FILES = (
+    "run.json", "history.csv", "result.json", ERROR, "checkpoint.pt", "model.pt", "model-ema.pt",
+    "model.json",
+)  # fmt: skip
 
 
 def _is_not_finite(value: Any) -> bool:
@@ -73,12 +49,12 @@ class Folder:
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a file, or None where there is none; a damaged one is an error."""
-        path = self.path / name
         try:
-            content = json.loads(path.read_text())
+            with open(os.path.join(self.path, name), "rb") as file:
+                content = json.loads(file.read())
         except FileNotFoundError:
             return None
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, UnicodeDecodeError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise self.damaged(name)
@@ -89,9 +65,30 @@ class Folder:
             f"{self.path / name} is damaged; delete the folder {self.path} to run it again"
         )
 
+    def check_ours(self) -> None:
+        """Refuse a folder that holds something else than a run."""
+        try:
+            names = os.listdir(self.path)
+        except FileNotFoundError:
+            return
+        if names and not any(name in _FILES or name.endswith(PART) for name in names):
+            raise UsageError(
+                f"{self.path} holds {names[0]} and no run; give another name or folder"
+            )
+
+    def clear(self) -> None:
+        """Remove what was kept of the run, and nothing else."""
+        for path in (self.path / name for name in _FILES):
+            path.unlink(missing_ok=True)
+        for pattern in ("events.out.tfevents.*", f".*{PART}"):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not there, or something of the user's is in it
+            self.path.rmdir()
+
     def tidy(self) -> None:
         """Remove what writers left that were killed at it."""
-        for beside in self.path.glob(f".*{_BESIDE}"):
+        for beside in self.path.glob(f".*{PART}"):
             beside.unlink(missing_ok=True)
 
     def write_history(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -104,11 +101,19 @@ class Folder:
         write_atomically(self.path / "history.csv", out.getvalue().encode())
 
     def read_history(self) -> list[dict[str, float]]:
+        columns = self.read_columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def read_columns(self) -> dict[str, list[float]]:
+        """The history by column."""
         path = self.path / "history.csv"
         if not path.exists():
-            return []
+            return {}
         try:
             with path.open(newline="") as file:
-                return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+                header, *rows = csv.reader(file)
+            if any(len(row) != len(header) for row in rows):
+                raise ValueError
+            return {name: [float(row[i]) for row in rows] for i, name in enumerate(header)}
         except (ValueError, TypeError, csv.Error):
             raise self.damaged(path.name) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +11,21 @@ from typing import Any
 from .._errors import UsageError
 from ..runs import ResolvedRun
 from ._legacy import upgraded_about, upgraded_columns, upgraded_settings
-from ._store import FORMAT, Folder
+from ._store import ERROR, FORMAT, Folder
 
 RUN = "run.json"
 
 
 def outdated(place: Path | str) -> list[Path]:
-    """The folders of runs under a folder that are of an older format."""
-    return [path for path, content in _described(Path(place)) if content.get("format", 1) < FORMAT]
+    """The folders of runs under a folder, or the folder itself, that are of an older format."""
+    return [path for path, content in _described(Path(place)) if _is_old(path, content)]
+
+
+def _is_old(path: Path, content: dict[str, Any]) -> bool:
+    if content.get("format", 1) == 1:
+        return True
+    # An upgrade that was interrupted has rewritten the file and not renamed the folder.
+    return "upgraded" in content and content.get("hash") != path.name
 
 
 def upgrade(place: Path | str) -> tuple[list[Path], list[str]]:
@@ -37,7 +45,8 @@ def upgrade(place: Path | str) -> tuple[list[Path], list[str]]:
 
 
 def _described(place: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for file in sorted(place.glob(f"*/{RUN}")):
+    files = [place / RUN] if (place / RUN).exists() else sorted(place.glob(f"*/{RUN}"))
+    for file in files:
         try:
             content = Folder(file.parent).read_json(RUN)
         except UsageError:
@@ -49,11 +58,14 @@ def _described(place: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _upgrade_folder(path: Path) -> Path:
     folder = Folder(path)
     content = folder.read_json(RUN) or {}
-    run = ResolvedRun.from_settings(upgraded_settings(content.pop("settings"), content))
+    settings = content.pop("settings")
+    if content.get("format", 1) == 1:
+        settings = upgraded_settings(settings, content)
+    run = ResolvedRun.from_settings(settings)
     new = path.with_name(run.folder)
     if new != path and new.exists():
         raise UsageError(f"{new} holds this run already; delete one of the two")
-    about = upgraded_about(content) | {"format": FORMAT, "hash": run.hash}
+    about = upgraded_about(content) | {"format": FORMAT, "hash": run.folder, "upgraded": True}
     history = [upgraded_columns(row) for row in folder.read_history()]
     if history:
         folder.write_history(history)
@@ -63,3 +75,15 @@ def _upgrade_folder(path: Path) -> Path:
     folder.write_json(RUN, {"format": FORMAT, "settings": run.settings(), **about})
     os.replace(path, new)
     return new
+
+
+def clear_failed(place: Path | str) -> int:
+    """Forget the runs under a folder that could not be trained; how many there were."""
+    cleared = 0
+    for file in sorted(Path(place).glob(f"*/{ERROR}")):
+        if not (file.parent / "result.json").exists():
+            file.unlink()
+            cleared += 1
+            with contextlib.suppress(OSError):  # there is a checkpoint to go on from
+                file.parent.rmdir()
+    return cleared

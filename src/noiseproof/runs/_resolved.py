@@ -76,19 +76,24 @@ class ResolvedRun:
         unknown = [name for name in values if name not in types]
         if unknown:
             raise UsageError(f"this version does not know the setting {unknown[0]!r}")
+        if not 0 <= values["rate"] <= 1 or values["protocol"] not in catalogue.PROTOCOLS:
+            raise UsageError(f"rate {values['rate']} or protocol {values['protocol']!r} is unknown")
         return cls(**values)
 
     def settings(self) -> dict[str, Any]:
         """Every setting by name, as plain values: what a record holds."""
-        values = dataclasses.asdict(self)
+        values = dict(vars(self))
         del values["device"]
-        return values | {"overrides": list(self.overrides)}
+        values["overrides"] = list(self.overrides)
+        return values
 
     @property
     def hash(self) -> str:
         """The same for runs of the same settings, however they were given."""
-        defaults = {f.name: f.default for f in dataclasses.fields(self)}
-        values = {k: v for k, v in self.settings().items() if getattr(self, k) != defaults[k]}
+        values = self.settings()
+        for name, default in _defaults(type(self)):  # type: ignore[arg-type]
+            if getattr(self, name) == default:
+                del values[name]
         return hash_of(values)
 
     @property
@@ -157,6 +162,13 @@ def check_name(name: str) -> str:
 
 
 @functools.cache
+def _defaults(cls: Any) -> list[tuple[str, Any]]:
+    """The settings that have a default, and it."""
+    fields = [f for f in dataclasses.fields(cls) if f.name != "device"]
+    return [(f.name, f.default) for f in fields if f.default is not dataclasses.MISSING]
+
+
+@functools.cache
 def _setting_types(cls: Any) -> dict[str, tuple[type, bool]]:
     """Of each setting its type, and whether a record must have it."""
     hints = get_type_hints(cls)
@@ -172,7 +184,8 @@ def _converted(name: str, value: Any, expected: type) -> Any:
         if all(isinstance(item, str) for item in value):
             return tuple(value)
     elif expected is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        if abs(value) <= 1e300:  # no NaN, no infinity, no integer of a thousand digits
+            return float(value)
     elif type(value) is expected:
         return value
     raise UsageError(f"the setting {name!r} is {value!r:.60}, not a {expected.__name__}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from ._resolved import ResolvedRun, check_name
 from ._schedules import SCHEDULES
 
 NUMBER: Any = numbers.Real  # NumPy's are too
+_MAX = 1e38  # of a float32
 _NLNL_EPOCHS = 10  # how many times the protocol's epochs the three stages of NLNL take together
 
 
@@ -88,9 +90,9 @@ class Run:
     def __post_init__(self) -> None:
         for name, expected, low, high in (
             ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
-            ("momentum", float, 0, 1), ("lr", float, 0, math.inf), ("lr_floor", float, 0, math.inf),
-            ("weight_decay", float, 0, math.inf), ("clip", float, 0, math.inf),
-            ("l1", float, 0, math.inf), ("balance", float, 0, math.inf),
+            ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
+            ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
+            ("l1", float, 0, _MAX), ("balance", float, 0, _MAX),
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
         ):  # fmt: skip
@@ -100,20 +102,23 @@ class Run:
             if isinstance(value, bool) or not isinstance(value, NUMBER):
                 raise UsageError(f"{name} must be a number; it was {value!r}")
             if not low <= value <= high:
-                most = f"{high:g}" if high < 1e6 else high
+                most = f"{high:g}" if isinstance(high, float) or high < 1e6 else high
                 raise UsageError(f"{name} goes from {low} to {most}; it was {value}")
             if value == math.inf or expected(value) != value:
                 what = "finite" if expected is float else "whole"
                 raise UsageError(f"{name} must be a {what} number; it was {value}")
-            object.__setattr__(self, name, expected(value))  # 1 and 1.0 are one run
-        for name in ("dataset", "loss", "model", "device"):
+            object.__setattr__(self, name, expected(value) + 0)  # 1 and 1.0, -0.0 and 0 are one
+        for name in ("dataset", "loss", "model", "device", "optimizer"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
                 raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
         for name in ("nesterov", "flip"):
-            if getattr(self, name) not in (None, True, False):
-                raise UsageError(f"{name} is true or false; it was {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if type(value).__name__ in ("bool", "bool_"):  # NumPy's too
+                object.__setattr__(self, name, bool(value))
+            elif value is not None:
+                raise UsageError(f"{name} is true or false; it was {value!r}")
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
@@ -137,39 +142,40 @@ class Run:
         given = dict(overrides or {})
         dataset = given["data"] if "data" in given else self._known_dataset()
         protocol = catalogue.protocol_of(self.protocol, dataset)
-
-        def setting(name: str) -> Any:
-            value = getattr(self, name)
-            return getattr(protocol, name) if value is None else value
-
+        values: dict[str, Any] = {}
+        for field in dataclasses.fields(ResolvedRun):
+            if hasattr(self, field.name):
+                value = getattr(self, field.name)
+                values[field.name] = getattr(protocol, field.name, None) if value is None else value
         noise, rate, variant = self._resolved_noise(dataset, given)
         loss, l1, decay = self._resolved_loss(dataset, noise, rate, given)
-        if catalogue.noise_group(noise) == "drawn" and not rate:
-            noise, variant = catalogue.CLEAN, "paper"
-        epochs = setting("epochs")
         if loss == catalogue.NLNL and self.epochs is None:
-            epochs *= _NLNL_EPOCHS
+            values["epochs"] *= _NLNL_EPOCHS
         if "network" in given:
-            model = given["network"]
+            values["model"] = given["network"]
         else:
-            model = match_name(setting("model"), catalogue.NETWORKS, "network")
-        return ResolvedRun(
-            dataset=dataset, noise=noise, rate=rate, variant=variant, loss=loss, model=model,
-            protocol=self.protocol, epochs=epochs, batch_size=setting("batch_size"),
-            lr=setting("lr"), schedule=setting("schedule"), lr_floor=setting("lr_floor"),
-            momentum=setting("momentum"), nesterov=setting("nesterov"),
-            weight_decay=setting("weight_decay") if decay is None else decay,
-            clip=setting("clip"), crop=setting("crop"), flip=setting("flip"),
-            rotate=setting("rotate"), l1=l1, ema=self.ema, balance=self.balance,
-            holdout=self.holdout, precision=self._resolved_precision(on_gpu), seed=self.seed,
-            optimizer=self.optimizer, overrides=tuple(sorted(given)),
-            name=check_name(name) if name else "", device=self.device,
-        )  # fmt: skip
+            values["model"] = match_name(values["model"], catalogue.NETWORKS, "network")
+        if decay is not None:
+            values["weight_decay"] = decay
+        values |= {
+            "dataset": dataset, "noise": noise, "rate": rate, "variant": variant, "loss": loss,
+            "l1": l1, "precision": self._resolved_precision(on_gpu),
+            "overrides": tuple(sorted(given)), "name": check_name(name) if name else "",
+        }  # fmt: skip
+        return ResolvedRun(**values)
 
     def resolutions(self) -> tuple[ResolvedRun, ...]:
         """Every resolved run whose record answers this one: precision auto is satisfied by any."""
         on_gpu, on_cpu = self.resolve(on_gpu=True), self.resolve(on_gpu=False)
         return (on_gpu,) if on_gpu == on_cpu else (on_gpu, on_cpu)
+
+    def note(self) -> str:
+        """What a user should know of the published numbers that the loss's name brings."""
+        dataset = self._known_dataset()
+        noise, rate, _ = self._resolved_noise(dataset, {})
+        return catalogue.resolve_loss(
+            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
+        ).note
 
     def _known_dataset(self) -> str:
         return match_name(self.dataset, catalogue.DATASETS, "data set")
@@ -187,7 +193,10 @@ class Run:
         if self.variant not in (None, *entry.variants):
             raise UsageError(f"the authors have no {noise} noise: give variant='paper'")
         variant = self.protocol if self.protocol in entry.variants else "paper"
-        return noise, self.rate if entry.has_rate else 0.0, self.variant or variant
+        if not entry.has_rate or not self.rate:
+            clean = catalogue.CLEAN if entry.has_rate else noise
+            return clean, 0.0, "paper"
+        return noise, self.rate, self.variant or variant
 
     def _resolved_loss(
         self, dataset: str, noise: str, rate: float, given: dict[str, str]
@@ -213,7 +222,9 @@ class Run:
         return "bf16" if on_gpu else "fp32"
 
     def __str__(self) -> str:
-        noise = catalogue.noise_title(self.noise or "symmetric", self.rate)
+        known = catalogue.DATASETS.get(self.dataset)
+        noise = self.noise or ("symmetric" if known is None else known.noise)
+        noise = catalogue.noise_title(noise, self.rate)
         return f"{self.dataset}, {noise}, {self.loss}, seed {self.seed}"
 
 

@@ -57,7 +57,7 @@ class Hyper:
             raise UsageTypeError(
                 f"{loss}: {self.name} must be a number, {self.range}; it was {given}"
             )
-        number = float(value)
+        number = float(value) + 0.0  # -0.0 is 0
         inside = self.above < number < self.below and self.at_least <= number <= self.at_most
         if not (inside and math.isfinite(number)):
             raise UsageError(f"{loss}: {self.name} = {number:g} is out of range, {self.range}")

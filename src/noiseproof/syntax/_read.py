@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from .._errors import UsageError, UsageTypeError
 from .._hints import nearest
@@ -28,7 +29,9 @@ def read(text: str) -> Tree:
     if len(text) > LONGEST:
         raise UsageError(f"a loss of {len(text)} characters is too long to read; {LONGEST} at most")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():  # Python's own remarks on its syntax, such as 10inf
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(
             f"cannot read the loss {text!r}; write it as '10*nce + 0.1*rce(A=-4)'"
@@ -106,6 +109,8 @@ class _Reader:
             value = None if keyword.arg is None else self.read(keyword.value)
             if keyword.arg is None or not isinstance(value, float):
                 raise self.error(f"the hyper-parameters of {name} are numbers, as in fl(gamma=2)")
+            if keyword.arg in values:
+                raise self.error(f"{keyword.arg} is given twice; leave one out")
             values[keyword.arg] = value
         return values
 

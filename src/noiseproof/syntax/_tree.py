@@ -113,10 +113,11 @@ def _ordered(tree: Tree) -> Tree:
             if not isinstance(inside, Sum):
                 return inside
             return Sum(tuple(sorted(inside.terms, key=lambda t: (_rank(t[1]), canonical(t[1])))))
-        case Wrapped(word="normalize", inner=Sum(terms=((factor, only),))) if factor > 0:
-            return _ordered(Wrapped("normalize", only))  # a factor cancels
         case Wrapped(word=word, inner=inner, hyper=hyper):
             inner = _ordered(inner)
+            if word == "normalize" and isinstance(inner, Sum) and len(inner.terms) == 1:
+                factor, only = inner.terms[0]
+                inner = only if factor > 0 else inner  # a factor cancels
             if word == "normalize" and _is_normalized(inner):
                 return inner  # its sum over classes is 1 already
             if isinstance(inner, Leaf):

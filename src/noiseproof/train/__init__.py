@@ -12,15 +12,26 @@ from ..runs import ResolvedRun, Run
 if TYPE_CHECKING:
     from ._fit import Progress, fit, fit_many
     from ._job import Result
+    from ._model import Model, load
 
-__all__ = ["DivergedError", "Progress", "ResolvedRun", "Result", "Run", "fit", "fit_many"]
+__all__ = [
+    "DivergedError",
+    "Model",
+    "Progress",
+    "ResolvedRun",
+    "Result",
+    "Run",
+    "fit",
+    "fit_many",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch
     if name in __all__:
-        from . import _fit
+        from . import _fit, _model
 
-        return getattr(_fit, name)
+        return getattr(_model if name in ("Model", "load") else _fit, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import threading
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from .._errors import UsageError
 from ..results import Folder, write_atomically
+from ..runs import ResolvedRun
 
 FORMAT = 2
 
@@ -48,13 +50,23 @@ class Checkpoint:
         write_atomically(path, out.getvalue())
 
 
-def read(
-    path: Path, settings: Mapping[str, Any], fingerprint: str, device: str = ""
-) -> Checkpoint | None:
+def differing_settings(saved: Mapping[str, Any], run: ResolvedRun) -> list[str]:
+    """In what saved settings are not those of a run; what is missing is at its default."""
+    with contextlib.suppress(UsageError):
+        saved = ResolvedRun.from_settings(saved).settings()
+    wanted = run.settings()
+    return [
+        f"{name} is {saved.get(name)!r} there and {wanted.get(name)!r} here"
+        for name in sorted(saved.keys() | wanted.keys())
+        if saved.get(name) != wanted.get(name)
+    ]
+
+
+def read(path: Path, run: ResolvedRun, fingerprint: str, device: str = "") -> Checkpoint | None:
     """The checkpoint of this very run, or None where there is none; any other is an error."""
     if not path.exists():
         return None
-    remedy = f"; delete it, or give --force, to start anew: {path}"
+    remedy = f"; delete it to start anew: {path}"
     content = _content(path, remedy)
     if content.get("format") == 1:
         content = _upgraded(content, path)
@@ -69,13 +81,8 @@ def read(
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise UsageError(f"the checkpoint is not one of this version{remedy}") from None
-    wanted = json.loads(json.dumps(settings))
-    if saved != wanted:
-        differing = sorted(
-            f"{k} is {saved.get(k)!r} there and {wanted.get(k)!r} here"
-            for k in saved.keys() | wanted.keys()
-            if saved.get(k) != wanted.get(k)
-        )
+    differing = differing_settings(saved, run)
+    if differing:
         raise UsageError(f"the checkpoint is of other settings ({'; '.join(differing)}){remedy}")
     if device and found.device not in ("", device):
         raise UsageError(

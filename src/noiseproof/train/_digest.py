@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import Dataset
+from ..losses import Loss
 from ..noise import NoisyLabels
 
 
@@ -29,7 +30,7 @@ def digests_of(overrides: Mapping[str, Any]) -> dict[str, str]:
 
 def _digest(value: Any) -> str:
     digest = hashlib.sha256()
-    for part in _parts(value):
+    for part in _Parts().of(value):
         if isinstance(part, Tensor):
             part = part.float() if part.dtype == torch.bfloat16 else part
             digest.update(part.detach().cpu().numpy().tobytes())
@@ -38,73 +39,112 @@ def _digest(value: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def _parts(value: Any) -> list[Any]:
-    """What a value consists of, down to tensors and plain values; of others their type."""
-    match value:
-        case None | bool() | int() | float() | str() | bytes() | complex():
-            return [repr(value)]
-        case torch.dtype() | torch.device() | types.ModuleType():
-            return [str(value)]
-        case Tensor():
-            return [value]
-        case np.ndarray():
-            return [str(value.dtype), value.tobytes()]
-        case nn.Module():
-            return _module_parts(value)
-        case Dataset(train=train, test=test):
-            tensors = [train.images, train.labels, test.images, test.labels]
-            return [value.mean, value.std, value.classes, *tensors]
-        case NoisyLabels(labels=labels, clean=clean):
-            return [torch.as_tensor(labels), torch.as_tensor(clean)]
-        case list() | tuple():
-            return [type(value).__name__, *(part for item in value for part in _parts(item))]
-        case set() | frozenset():
-            return _parts(sorted(value, key=repr))
-        case dict():
-            return _parts([*value.items()])
-        case functools.partial():
-            return _parts([value.func, value.args, value.keywords])
-        case types.MethodType():
-            return _parts([value.__func__, value.__self__])
-        case types.FunctionType():
-            cells = [cell.cell_contents for cell in value.__closure__ or ()]
-            defaults = (value.__defaults__, value.__kwdefaults__)
-            return [value.__qualname__, *_parts([_code(value), defaults, cells])]
-        case types.BuiltinFunctionType() | type():
-            return [value.__module__, value.__qualname__]
-        case _ if callable(value) and isinstance(getattr(value, "__dict__", None), dict):
-            return [type(value).__qualname__, *_parts([type(value).__call__, vars(value)])]
-    return [type(value).__qualname__]
+class _Parts:
+    """Takes a value apart, down to tensors and plain values; what it has seen it passes over."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Any] = {}  # by id; kept, so that no other gets its id
+
+    def of(self, value: Any) -> list[Any]:
+        match value:
+            case None | bool() | int() | float() | str() | bytes() | complex():
+                return [repr(value)]
+            case torch.dtype() | torch.device() | types.ModuleType():
+                return [str(value)]
+            case Tensor():
+                return [value]
+            case np.ndarray():
+                return [str(value.dtype), value.tobytes()]
+            case types.BuiltinFunctionType() | type():
+                return [value.__module__, value.__qualname__]
+        if id(value) in self._seen:
+            return ["seen"]
+        self._seen[id(value)] = value
+        return self._of_composed(value)
+
+    def _of_composed(self, value: Any) -> list[Any]:
+        match value:
+            case Loss():
+                functions = list(value.expression.functions())
+                return [repr(value), *self.of(functions), *value.buffers()]
+            case nn.Module():
+                return self._of_module(value)
+            case Dataset(train=train, test=test):
+                tensors = [train.images, train.labels, test.images, test.labels]
+                return [value.mean, value.std, value.classes, *tensors]
+            case NoisyLabels(labels=labels, clean=clean):
+                return [torch.as_tensor(labels), torch.as_tensor(clean)]
+            case list() | tuple():
+                return [type(value).__name__, *(part for item in value for part in self.of(item))]
+            case set() | frozenset():
+                return self.of(sorted(value, key=repr))
+            case dict():
+                return self.of([*value.items()])
+            case functools.partial():
+                return self.of([value.func, value.args, value.keywords])
+            case types.MethodType():
+                return self.of([value.__func__, value.__self__])
+            case staticmethod() | classmethod():
+                return self.of(value.__func__)
+            case property():
+                return self.of([value.fget, value.fset])
+            case types.FunctionType():
+                return self._of_function(value)
+            case _ if callable(value) and isinstance(getattr(value, "__dict__", None), dict):
+                return [type(value).__qualname__, *self.of([type(value).__call__, vars(value)])]
+        return [type(value).__qualname__]
+
+    def _of_function(self, function: types.FunctionType) -> list[Any]:
+        cells = []
+        for cell in function.__closure__ or ():
+            try:
+                cells.append(cell.cell_contents)
+            except ValueError:  # not filled yet
+                continue
+        defaults = (function.__defaults__, function.__kwdefaults__)
+        return [function.__qualname__, *_code(function), *self.of([defaults, cells])]
+
+    def _of_module(self, module: nn.Module) -> list[Any]:
+        """Structure, code, attributes and what is not trained; no trained weights."""
+        skipped = {"training", "_parameters", "_buffers", "_modules"}
+        attributes = [
+            (name, k, v)
+            for name, part in module.named_modules()
+            for k, v in vars(part).items()
+            if k not in skipped and not k.startswith("_")
+        ]
+        classes = {type(m) for m in module.modules() if not type(m).__module__.startswith("torch.")}
+        members = [
+            member
+            for cls in sorted(classes, key=lambda c: (c.__module__, c.__qualname__))
+            for member in vars(cls).values()
+            if isinstance(member, types.FunctionType | staticmethod | classmethod | property)
+        ]
+        shapes = [f"{name} {tuple(p.shape)}" for name, p in module.named_parameters()]
+        fixed: list[Tensor] = [p for p in module.parameters() if not p.requires_grad]
+        if not any(True for _ in module.parameters()):  # a loss: what it holds is not trained
+            fixed += list(module.buffers())
+        kind = type(module).__qualname__
+        return [kind, repr(module), *self.of(attributes), *self.of(members), *shapes, *fixed]
 
 
-def _module_parts(module: nn.Module) -> list[Any]:
-    """Structure, code, plain attributes, buffers and frozen parameters; no trained weights."""
-    plain = [
-        f"{name}.{k}={v!r}"
-        for name, part in module.named_modules()
-        for k, v in vars(part).items()
-        if isinstance(v, bool | int | float | str) and k != "training"
-    ]
-    classes = {type(m) for m in module.modules() if not type(m).__module__.startswith("torch.")}
-    code = [
-        _code(function)
-        for cls in sorted(classes, key=lambda c: (c.__module__, c.__qualname__))
-        for function in vars(cls).values()
-        if isinstance(function, types.FunctionType)
-    ]
-    shapes = [f"{name} {tuple(p.shape)}" for name, p in module.named_parameters()]
-    fixed = [p for p in module.parameters() if not p.requires_grad]
-    return [type(module).__qualname__, repr(module), *plain, *_parts(code), *shapes, *fixed]
-
-
-def _code(function: types.FunctionType) -> str:
-    """The source of a function, or where there is none its compiled code."""
+def _code(function: types.FunctionType) -> list[str]:
+    """The source of a function, and the names and constants of its compiled code."""
     try:
-        return inspect.getsource(function)
+        source = inspect.getsource(function)
     except (OSError, TypeError):
-        return repr(_compiled(function.__code__))
+        source = repr(function.__code__.co_code)
+    return [source, *_constants(function.__code__)]
 
 
-def _compiled(code: types.CodeType) -> list[Any]:
-    constants = [_compiled(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_code, list(code.co_names), constants]
+def _constants(code: types.CodeType) -> list[str]:
+    """Tells apart functions of one line of source, such as two lambdas."""
+    found = [repr(code.co_names)]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found += _constants(constant)
+        elif isinstance(constant, frozenset):
+            found.append(repr(sorted(constant, key=repr)))
+        else:
+            found.append(repr(constant))
+    return found

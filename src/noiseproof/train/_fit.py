@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import secrets
-import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import syntax
 from .._errors import DivergedError, UsageError
+from .._hints import nearest
 from ..data import Dataset
+from ..losses._module import declared_losses
 from ..noise import NoisyLabels
-from ..results import Folder
-from ..runs import ResolvedRun, Run
+from ..results import Folder, claim
+from ..runs import ResolvedRun, Run, check_name
 from ._checkpoint import Writer
 from ._digest import digests_of
 from ._job import Job, Result, Row, read_result
@@ -110,6 +112,7 @@ def fit_many(
     keep_models: bool = True,
     overrides: Mapping[str, Any] | None = None,
     name: str | None = None,
+    claimed: bool = False,
 ) -> list[Result]:
     """Train several runs, on a GPU side by side, each to the numbers that it gives alone.
 
@@ -128,13 +131,14 @@ def fit_many(
         overrides: what is used in place of the runs' ``data``, ``network``, ``loss``, ``labels``
             and ``prior``, as in `fit`. If there are several runs each trains a copy of the network.
         name: as in `fit`; of several runs each gets a number behind it.
+        claimed: whether the caller holds the locks of the runs (`noiseproof.results.claim`).
     """
     setup = Setup(data_root)
     overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
     _check(overrides)
     runs = list(runs)
     resolved = _resolve(runs, overrides, name, kept=out is not None)
-    digests = {} if out is None else digests_of(overrides)
+    digests = {} if out is None else digests_of(overrides | _user_losses(resolved))
 
     def folder_of(run: ResolvedRun) -> Folder | None:
         return None if out is None else Folder(Path(out) / run.folder)
@@ -143,31 +147,44 @@ def fit_many(
         mine = overrides if len(resolved) == 1 else _copies(overrides)
         return Job(run, setup, folder_of(run), mine, digests, keep_models)
 
-    auto = {
+    named_precision = {
         made for run, made in zip(runs, resolved, strict=True)
-        if isinstance(run, Run) and run.precision == "auto"
+        if isinstance(run, ResolvedRun) or run.precision != "auto"
     }  # fmt: skip
     results: dict[ResolvedRun, Result] = {}
     waiting: dict[tuple[Any, ...], list[ResolvedRun]] = {}
-    for run in dict.fromkeys(resolved):  # equal ones are trained once
-        folder = folder_of(run)
-        if folder is not None and force:
-            shutil.rmtree(folder.path, ignore_errors=True)
-        done = None if out is None else _find_result(run, Path(out), digests, auto)
-        if done is not None:
-            results[run] = done
-        else:
-            waiting.setdefault(run.pack_key, []).append(run)
-    for alike in waiting.values():
-        with _on(device_of(alike[0].device)), _restored_on_error(overrides):
-            while alike:
-                first = job(alike[0])
-                width = pack or first.runs_per_gpu()
-                jobs = [first, *(job(run) for run in alike[1:width])]
-                _train(jobs, on_epoch, graph, compiled)
-                results |= {job.run: job.result() for job in jobs}
-                del alike[:width], first, jobs
+    with contextlib.ExitStack() as locks:
+        for run in dict.fromkeys(resolved):  # equal ones are trained once
+            folder = folder_of(run)
+            if folder is not None and not claimed:
+                _claim(locks, folder.path)
+            if folder is not None:
+                folder.check_ours()
+                if force:
+                    folder.clear()
+            auto = run not in named_precision and not force
+            done = None if out is None else _find_result(run, Path(out), digests, auto)
+            if done is not None:
+                results[run] = done
+            else:
+                waiting.setdefault(run.pack_key, []).append(run)
+        for alike in waiting.values():
+            with _on(device_of(alike[0].device)), _restored_on_error(overrides):
+                while alike:
+                    first = job(alike[0])
+                    width = pack or first.runs_per_gpu()
+                    jobs = [first, *(job(run) for run in alike[1:width])]
+                    _train(jobs, on_epoch, graph, compiled)
+                    results |= {job.run: job.result() for job in jobs}
+                    del alike[:width], first, jobs
     return [results[run] for run in resolved]
+
+
+def _claim(locks: contextlib.ExitStack, folder: Path) -> None:
+    if not claim(locks, folder.parent, folder.name):
+        raise UsageError(
+            f"another process is training {folder}; wait for it, or give another folder as out"
+        )
 
 
 def _resolve(
@@ -181,29 +198,53 @@ def _resolve(
     shown = _shown_names(overrides)
     found = []
     for i, run in enumerate(runs):
-        if isinstance(run, ResolvedRun):
-            found.append(run)
-            continue
-        on_gpu = device_of(run.device).type == "cuda"
         named = "" if name is None else name if len(runs) == 1 else f"{name}-{i}"
-        made = run.resolve(on_gpu=on_gpu, overrides=shown, name=named)
-        if made.overrides and not named and kept:
+        if isinstance(run, ResolvedRun):
+            if overrides:
+                raise UsageError(
+                    "a run that is resolved names all that it is trained with: give the Run itself "
+                    f"with {', '.join(overrides)}"
+                )
+            made = replace(run, name=check_name(named)) if named else run
+        else:
+            on_gpu = device_of(run.device).type == "cuda"
+            made = run.resolve(on_gpu=on_gpu, overrides=shown, name=named)
+        if made.overrides and not made.name and kept:
             made = replace(made, name=f"unnamed-{secrets.token_hex(6)}")
         found.append(made)
     return found
 
 
+def _user_losses(runs: Iterable[ResolvedRun]) -> dict[str, Any]:
+    """The losses that a user registered and that the runs name in their texts."""
+    functions: dict[str, Any] = {}
+    for run in runs:
+        if "loss" in run.overrides:
+            with contextlib.suppress(UsageError):  # a loss that was given, by its name
+                leaves = syntax.leaves(syntax.read(run.loss))
+                functions |= {
+                    leaf.name: declared_losses[leaf.name]
+                    for leaf in leaves
+                    if syntax.SIGNATURES[leaf.name].user
+                }
+    return {"loss": functions} if functions else {}
+
+
 def _find_result(
-    run: ResolvedRun, out: Path, digests: Mapping[str, str], auto: Collection[ResolvedRun]
+    run: ResolvedRun, out: Path, digests: Mapping[str, str], auto: bool
 ) -> Result | None:
-    """The result of a run that has ended; precision auto is satisfied by any."""
-    found, refused = None, None
-    for precision in (run.precision, *(("bf16", "fp32") if run in auto else ())):
+    """The result of a run that has ended; precision auto is satisfied by any that ended well."""
+    found = read_result(run, Folder(out / run.folder), digests) if not auto else None
+    refused = None
+    for precision in dict.fromkeys((run.precision, "bf16", "fp32")) if auto else ():
         like = replace(run, precision=precision)
         try:
-            found = found or read_result(like, Folder(out / like.folder), digests)
+            other = read_result(like, Folder(out / like.folder), digests)
         except UsageError as error:
             refused = refused or error
+            continue
+        if other is not None and (other.error is None or precision == run.precision):
+            found = found or other
     if found is None and refused is not None:
         raise refused
     return found
@@ -219,11 +260,15 @@ def _shown_names(overrides: Mapping[str, Any]) -> dict[str, str]:
     if "loss" in overrides:
         loss = overrides["loss"]
         named = getattr(loss, "__qualname__", type(loss).__qualname__)
-        shown["loss"] = str(loss) if isinstance(loss, nn.Module) else str(named)
+        shown["loss"] = " ".join(str(loss if isinstance(loss, nn.Module) else named).split())
     return shown
 
 
 def _check(overrides: Mapping[str, Any]) -> None:
+    known = ("data", "network", "loss", "labels", "prior")
+    for name in overrides:
+        if name not in known:
+            raise UsageError(f"unknown override {name!r}{nearest(name, known)}; {', '.join(known)}")
     for name, right, what, remedy in (
         ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
          "data.from_arrays makes one"),

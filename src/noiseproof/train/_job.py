@@ -19,11 +19,13 @@ from .. import __version__, catalogue
 from .._errors import UsageError
 from ..results import FORMAT, Folder, write_atomically
 from ..runs import ResolvedRun
-from ._checkpoint import Checkpoint, Writer, read
+from ._checkpoint import Checkpoint, Writer, differing_settings, read
+from ._model import EMA_MODEL, INPUTS, MODEL
 from ._setup import Setup
 from ._trainer import RunTrainer
 
 Row = dict[str, float]
+CHECKPOINT = "checkpoint.pt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,25 +66,22 @@ def read_result(run: ResolvedRun, folder: Folder, digests: Mapping[str, str]) ->
     history = folder.read_history()
     if len(history) != content.get("epochs"):
         raise folder.damaged("history.csv")
+    if content.get("error") is None:  # the process may have been killed before it did so
+        (folder.path / CHECKPOINT).unlink(missing_ok=True)
     return Result(run, history, folder.path, error=content.get("error"))
 
 
 def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str]) -> None:
     """Refuse a folder that holds another run under the name that the user gave."""
     described = folder.read_json("run.json")
-    if described is None or not run.name:
+    if described is None:
         return
-    saved, wanted = described.get("settings") or {}, run.settings()
-    differing = [
-        f"{name} is {saved.get(name)!r} there and {wanted.get(name)!r} here"
-        for name in sorted(saved.keys() | wanted.keys())
-        if saved.get(name) != wanted.get(name)
-    ]
+    differing = differing_settings(described.get("settings") or {}, run)
     known = described.get("overrides") or {}
     differing += [f"the {part} differs" for part in digests if known.get(part) != digests[part]]
     if differing:
         raise UsageError(
-            f"{folder.path} holds another run of the name {run.name!r} ({'; '.join(differing)}): "
+            f"{folder.path} holds another run of this name ({'; '.join(differing)}): "
             "give another name, or force=True to replace it"
         )
 
@@ -119,16 +118,17 @@ class Job:
             check_same_run(run, folder, digests)
             self.device = self.trainer.loader.device.type
             self.fingerprint = _fingerprint(self.trainer, digests)
-            found = read(self.checkpoint, run.settings(), self.fingerprint, self.device)
+            found = read(self.checkpoint, run, self.fingerprint, self.device)
             if found is not None:
                 self.trainer.load_state_dict(found.tensors)
                 self.history = found.history
-            folder.write_json("run.json", describe(self.trainer, digests))
+            self.description = describe(self.trainer, digests)
+            folder.write_json("run.json", self.description)
 
     @property
     def checkpoint(self) -> Path:
         assert self.folder is not None
-        return self.folder.path / "checkpoint.pt"
+        return self.folder.path / CHECKPOINT
 
     def runs_per_gpu(self) -> int:
         """How many runs like this one are trained side by side on its device."""
@@ -149,7 +149,10 @@ class Job:
 
         def write() -> None:
             wait()
-            saved.write(path)
+            try:
+                saved.write(path)
+            except FileNotFoundError:  # somebody removed the folder at this very moment
+                saved.write(path)
             folder.write_history(history)
 
         writer.submit(path, write)
@@ -181,9 +184,12 @@ class Job:
         assert self.folder is not None
         self.folder.write_history(self.history)
         if self.error is None and self.keep_model:
-            _save_network(network, self.folder.path / "model.pt")
+            self.trainer.inputs.write(self.folder.path / INPUTS)
+            _save_network(network, self.folder.path / MODEL)
             if ema_network is not None:
-                _save_network(ema_network, self.folder.path / "model-ema.pt")
+                _save_network(ema_network, self.folder.path / EMA_MODEL)
+        if not (self.folder.path / "run.json").exists():  # somebody removed the folder meanwhile
+            self.folder.write_json("run.json", self.description)
         last = self.history[-1] if self.history else {}
         ended = {"error": self.error, "epochs": len(self.history)}
         self.folder.write_json("result.json", {**ended, **last})

@@ -18,6 +18,7 @@ from ..data import Augment, Dataset, Loader
 from ..losses import parse
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
+from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
 from ._trainer import EvalSplit, RunTrainer
 
@@ -69,7 +70,7 @@ class Setup:
             validation = EvalSplit(images[held_out], given[held_out])
             images, given, clean = images[kept], given[kept], clean[kept]
         loader = Loader(
-            images, given, mean=data.mean, std=data.std, batch_size=run.batch_size,
+            images, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
             augment=Augment(run.crop, run.flip, run.rotate), device=device, seed=run.seed,
         )  # fmt: skip
         architecture, start = self._network(run, data, network, device)
@@ -86,8 +87,9 @@ class Setup:
             objective = LossObjective(loss, run.balance, prior.to(device, torch.float32))
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
-            run, architecture, start, loader, clean, objective, test, validation, compute_dtype
-        )
+            run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
+            Inputs.of(data),
+        )  # fmt: skip
 
     def _load(self, name: str) -> Dataset:
         return datasets.load(name, root=self.data_root, download=self.download)

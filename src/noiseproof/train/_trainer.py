@@ -20,6 +20,7 @@ from ..losses import Loss
 from ..models import AcceptsPaddedChannels, padded_channels
 from ..runs import ResolvedRun
 from ._measure import DIVERGED_STEP, accuracy, calibration_error, first_nonfinite, fit_to_labels
+from ._model import Inputs
 from ._objective import Objective
 from ._state import TrainState
 from .optimizers import optimizer_of
@@ -66,6 +67,7 @@ class RunTrainer:
         test: the clean test set, on the device.
         validation: what was kept of the noisy training set, if any.
         compute_dtype: that the network computes in; None for float32.
+        inputs: the shape and normalization of the images, and the classes.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class RunTrainer:
         test: EvalSplit,
         validation: EvalSplit | None,
         compute_dtype: torch.dtype | None,
+        inputs: Inputs,
     ) -> None:
         self.run = run
+        self.inputs = inputs
         self.network = network
         self.loader = loader
         self.clean = clean

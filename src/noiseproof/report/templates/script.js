@@ -26,12 +26,26 @@
     );
   }
 
+  const styleOf = new Map(page.labels.map((label, i) => [label, page.styles[page.label_styles[i]]]));
+
+  // The scales of a plot that depend on its data.
+  function scalesOf(panel, name) {
+    const found = panel.y_domain ? { y: { domain: panel.y_domain } } : {};
+    const domain = [...new Set(rows(panel).map((row) => row.label))].filter((label) => styleOf.has(label));
+    if (panel.rows && domain.length) found.y = { domain };
+    if (domain.length) {
+      found.color = { domain, range: domain.map((label) => styleOf.get(label)[name]) };
+      found.strokeDash = { domain, range: domain.map((label) => styleOf.get(label).dash) };
+    }
+    return found;
+  }
+
   async function draw(plot) {
     if (plot.drawn === theme()) return;
     const name = (plot.drawn = theme());
     const spec = page.specs[name][plot.panel.chart];
     const given = { rows: { values: rows(plot.panel) }, hidden: { value: plot.hidden } };
-    const scale = plot.panel.y_domain ? { y: { domain: plot.panel.y_domain } } : {};
+    const scale = scalesOf(plot.panel, name);
     const filled = {
       ...spec,
       scales: spec.scales.map((one) => ({ ...one, ...scale[one.name] })),
@@ -206,6 +220,34 @@
       button.addEventListener("blur", () => signal("focus", ""));
     }
   }
+
+  // A row of the table of runs: a name, indices of words, numbers, and links.
+  function lineOf([run, data, noise, loss, full, protocol, seed, accuracy, settings, machine]) {
+    const line = document.createElement("tr");
+    const head = line.appendChild(document.createElement("th"));
+    head.scope = "row";
+    head.appendChild(document.createElement("code")).textContent = run;
+    const texts = [data, noise, loss, full, protocol].map((i) => page.words[i]);
+    const number = typeof accuracy === "number" ? accuracy.toFixed(2) : accuracy;
+    for (const text of [...texts, seed, number]) line.insertCell().textContent = text;
+    for (const [kind, letter, i] of [["settings", "S", settings], ["machine", "M", machine]]) {
+      const link = line.insertCell().appendChild(document.createElement("a"));
+      link.href = `#${kind}-${i}`;
+      link.textContent = letter + i;
+    }
+    return line;
+  }
+
+  // Fills in the table of runs when it is opened, and goes on when its end is scrolled into view.
+  const runs = document.querySelector("details.runs");
+  const [runsBox, runsBody] = [runs.querySelector(".scroll"), runs.querySelector("tbody")];
+  function listMoreRuns() {
+    const near = runsBox.scrollTop + runsBox.clientHeight > runsBox.scrollHeight - 600;
+    const listed = runsBody.rows.length;
+    if (near && listed < page.runs.length) runsBody.append(...page.runs.slice(listed, listed + 400).map(lineOf));
+  }
+  runs.addEventListener("toggle", listMoreRuns);
+  runsBox.addEventListener("scroll", listMoreRuns);
 
   function setTheme(name) {
     root.dataset.theme = name;
