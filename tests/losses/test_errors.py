@@ -125,7 +125,7 @@ def test_sample_weight(sample_weight, message):
             lambda: functional.generalized_cross_entropy(LOGITS, TARGET, 0.5),
             r"go by name: generalized_cross_entropy\(logits, target, rho=0.5\)",
         ),
-        (lambda: noiseproof.CrossEntropy(2), r"2 was given by position.*no hyper-parameters"),
+        (lambda: noiseproof.CrossEntropy(2), r"2 was given by position.*this one has none"),
         (lambda: noiseproof.FocalLoss("sum"), r"'sum' was given by position"),
         (
             lambda: noiseproof.FocalLoss(torch.ones(5), 2.0),

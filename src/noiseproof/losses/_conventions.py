@@ -173,8 +173,10 @@ def _warn_of_sums(q: Tensor) -> None:
     torch takes them without a word, and so the loss of a multi-label problem is not the one meant.
     """
     global _warned_of_sums
-    bounds = None if _warned_of_sums else extremes(q.sum(1))
-    wrong = [sum_ for sum_ in bounds or () if abs(sum_ - 1) > _SUM_TOLERANCE]  # none for NaN
+    if _warned_of_sums or q.device.type != "cpu":
+        return
+    sums = extremes(q.sum(1)) or ()
+    wrong = [each for each in sums if abs(each - 1) > _SUM_TOLERANCE]  # none for NaN
     if not wrong:
         return
     _warned_of_sums = True
@@ -263,12 +265,10 @@ def named_arguments(
         return dict(by_name)
     weight = by_position[0]
     if isinstance(weight, numbers.Number | str):
-        remedy = "this one has no hyper-parameters"
-        for name in list(hyper)[:1]:
-            remedy = f"hyper-parameters go by name: {call}{name}={weight!r})"
+        example = next((f"{call}{name}={weight!r})" for name in hyper), "this one has none")
         raise UsageTypeError(
             f"{weight!r} was given by position, where a loss takes weight, one number a class; "
-            f"{remedy}"
+            f"hyper-parameters go by name: {example}"
         )
     if len(by_position) > 1:
         raise UsageTypeError(

@@ -110,9 +110,9 @@ class BiTempered(
 def _newton_steps(t: float, num_classes: int) -> int:
     """How many steps :func:`_tempered_log_softmax` takes for all digits of float64.
 
-    The slowest predictions are those whose top class has just so small a gap to the others that
-    they get most of the probability: a gap of about K^(t - 1) / (t - 1), from which each step comes
-    a constant factor nearer. The tests try t up to 11, K up to 10,000 and gaps up to 1e12.
+    The slowest are predictions whose top class leads all others by about K^(t - 1) / (t - 1): by
+    less it gets next to nothing, by more nearly all. The steps that these need grow as
+    (t - 1) log K. The tests try t up to 11, K up to 10,000 and gaps up to 1e12.
     """
     return 5 + math.ceil(0.6 * min((t - 1) * math.log(num_classes), 30))
 

@@ -78,6 +78,8 @@ class ResolvedRun:
             raise UsageError(f"this version does not know the setting {unknown[0]!r}")
         if not 0 <= values["rate"] <= 1 or values["protocol"] not in catalogue.PROTOCOLS:
             raise UsageError(f"rate {values['rate']} or protocol {values['protocol']!r} is unknown")
+        if values.get("name"):
+            check_name(values["name"])  # it is that of a folder
         return cls(**values)
 
     def settings(self) -> dict[str, Any]:
