@@ -249,12 +249,13 @@ print(*found)
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's tables of sockets")
+@pytest.mark.slow
 def test_a_cluster_of_our_own_listens_on_loopback_alone():
     pytest.importorskip("ray", reason="the extra ray is not installed")
     root = Path(__file__).parents[2]
     found = subprocess.run(
-        [sys.executable, "-c", LISTENING], capture_output=True, text=True, cwd=root, timeout=120,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        [sys.executable, "-c", LISTENING], capture_output=True, text=True, timeout=PATIENCE,
+        cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     addresses = found.stdout.split()

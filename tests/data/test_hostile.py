@@ -284,6 +284,7 @@ def outcomes(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_a_hostile_file_is_refused_in_little_memory(case, outcomes):
     found, (_, file, _, problem) = outcomes[case], CASES[case]
     assert found["error"] == "DamagedFileError", found

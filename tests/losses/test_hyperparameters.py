@@ -88,6 +88,7 @@ def exact_ldr_of_two(row: torch.Tensor, lam: float) -> object:
 @pytest.mark.parametrize(
     ("t1", "t2"), [(0.8, 1.01), (0.8, 1.05), (0.999, 1.0001), (0.5, 1 + 1e-9), (0, 3), (0.8, 11)]
 )
+@pytest.mark.slow
 def test_bitempered(t1, t2):
     loss = noiseproof.BiTempered(t1=t1, t2=t2)
     rows = [[3.0, 0.5, -2.0], [40.0, 0.0, -40.0], [200.0, 0.0, 0.0], [0.0, 6400.0, 1.0]]

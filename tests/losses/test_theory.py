@@ -186,6 +186,7 @@ def test_the_number_of_classes_has_a_bound():
             theory.check(text, 100_000)
 
 
+@pytest.mark.slow
 def test_many_classes_take_little_memory(monkeypatch):
     """No tensor has more than a few blocks, or the rows of a few probes, of logits."""
     largest = 0

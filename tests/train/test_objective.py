@@ -137,6 +137,7 @@ def test_nothing_chosen_gives_zero_and_no_nan():
     assert bool((gradient == 0).all())
 
 
+@pytest.mark.slow
 def test_nlnl_learns_digits():
     result = fit(tiny(loss="nlnl", epochs=24, batch_size=32, rate=0.3))
     assert result.accuracy > 0.8
