@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import reproduction
+import torch
 from cells import ROOT, row
 
 import noiseproof
@@ -261,6 +262,7 @@ def documents() -> dict[Path, str]:
 
 
 def main() -> None:
+    torch.set_num_threads(1)  # tensors this small are slower on more
     stale = [p for p, text in documents().items() if not p.exists() or p.read_text() != text]
     if not OVERVIEW.exists() or not OVERVIEW.read_text().endswith(reproduction.origin()):
         stale.append(OVERVIEW)
