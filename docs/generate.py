@@ -175,7 +175,8 @@ def bounds_table() -> str:
 
 def signatures() -> str:
     """What the torch-free reader of texts knows of the declared losses."""
-    return syntax.to_json({e.name: e.kind for e in entries()})
+    names = [name for name, s in syntax.SIGNATURES.items() if not s.user]
+    return syntax.to_json({name: noiseproof.parse(name).kind for name in names})
 
 
 def protocols_table() -> str:

@@ -33,9 +33,9 @@ def test_every_recipe_is_a_loss_that_trains(name, dataset):
     ("name", "dataset", "text", "l1", "weight_decay"),
     [
         ("anl-ce", "cifar10", "5*nce + 5*nnce", 5e-5, 0.0),
-        ("ANL-FL", "CIFAR-100", "10*nfl + nnfl", 5e-7, 0.0),
+        ("ANL-FL", "CIFAR-100", "10*normalize(fl_detached) + negative(fl_detached)", 5e-7, 0.0),
         ("jal-ce", "cifar100", "5*nce + amse(a=20)", 5e-6, 0.0),
-        ("jal-fl", "webvision", "50*nfl + amse", 0.0, 3e-5),
+        ("jal-fl", "webvision", "50*normalize(fl_detached) + amse", 0.0, 3e-5),
         ("nce + agce", "cifar10", "nce + 4*agce(a=6, q=1.5)", 0.0, None),
         ("nce+aul", "cifar100", "10*nce + 0.015*aul(a=6)", 0.0, None),
         ("nce+ael", "cifar10", "nce + 4*ael(a=5)", 0.0, None),
@@ -48,6 +48,31 @@ def test_published_settings(name, dataset, text, l1, weight_decay):
     found = noiseproof.recipe(name, dataset)
     assert found.loss == noiseproof.parse(text)
     assert (found.l1, found.weight_decay) == (l1, weight_decay)
+
+
+@pytest.mark.parametrize("form", ["{}", "normalize({})", "negative({})"])
+def test_the_focal_loss_of_published_code_holds_its_factor_constant(form):
+    """Its values are those of the focal loss; its gradient is that with sqrt(1 - p) as a number."""
+    logits = torch.randn(6, 5, dtype=torch.float64, requires_grad=True)
+    label = torch.arange(6) % 5
+    loss = noiseproof.parse(form.format("fl_detached"))
+    torch.testing.assert_close(
+        loss(logits, label), noiseproof.parse(form.format("fl"))(logits, label)
+    )
+
+    log_p = logits.log_softmax(1)
+    held = (1 - log_p.exp()).sqrt().detach()
+    least = torch.tensor(1e-7, dtype=torch.float64)
+    matrix = -held * log_p
+    if form.startswith("normalize"):
+        matrix = matrix / matrix.sum(1, keepdim=True)
+    if form.startswith("negative"):
+        negated = -(1 - least).sqrt() * least.log() - matrix
+        matrix = 1 - negated / negated.sum(1, keepdim=True)
+    by_hand = matrix.gather(1, label[:, None]).mean()
+    (expected,) = torch.autograd.grad(by_hand, logits, retain_graph=True)
+    (found,) = torch.autograd.grad(loss(logits, label), logits)
+    torch.testing.assert_close(found, expected)
 
 
 def test_recipes_that_follow_the_noise():

@@ -294,3 +294,13 @@ def test_numbers_that_sources_disagree_on_are_noted():
     run = Run(dataset="cifar100", rate=0.6, loss="epsilon-softmax")
     assert "its published code 0.00125; 0.0125 is used" in run.note()
     assert dataclasses.replace(run, rate=0.4).note() == Run().note() == ""
+
+
+@pytest.mark.parametrize(
+    ("loss", "printed"), [("anl-fl", "5*nfl + 5*nnfl"), ("jal-fl", "1*nfl + amse(a=30)")]
+)
+def test_which_focal_loss_is_trained_is_noted(loss, printed):
+    run = Run(dataset="cifar10", loss=loss)
+    assert "fl_detached" in run.resolve().loss
+    assert run.note().endswith(f"the loss as the paper prints it is {printed}")
+    assert "fl_detached" not in Run(dataset="cifar10", loss=printed).resolve().loss

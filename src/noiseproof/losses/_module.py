@@ -207,10 +207,17 @@ class _Declared(Loss):
     name: ClassVar[str] = ""
     formula: ClassVar[str] = ""
     reference: ClassVar[str] = ""
+    listed: ClassVar[bool] = True  # in tables and messages; False for what only recipes use
     declared_hyper: ClassVar[Mapping[str, Hyper]] = {}
 
     def __init_subclass__(
-        cls, *, name: str = "", formula: str = "", reference: str = "", **rest: Any
+        cls,
+        *,
+        name: str = "",
+        formula: str = "",
+        reference: str = "",
+        listed: bool = True,
+        **rest: Any,
     ) -> None:
         super().__init_subclass__(**rest)
         cls.declared_hyper = {
@@ -221,7 +228,7 @@ class _Declared(Loss):
         }
         cls.__signature__ = _signature(cls.declared_hyper)  # type: ignore[attr-defined]
         if name:
-            cls.name, cls.formula, cls.reference = name, formula, reference
+            cls.name, cls.formula, cls.reference, cls.listed = name, formula, reference, listed
             register_name(name, cls)
 
     def __init__(self, *weight: Any, **by_name: Any) -> None:
@@ -376,19 +383,13 @@ def register_name(name: str, loss: Any) -> None:
         raise UsageError(f"the name {name!r} is taken by {_qualified_name(known)}; choose another")
     declared_losses[name] = loss  # run again, as in a notebook, a definition replaces the first
     ours = loss.__module__.startswith(__name__.partition(".")[0] + ".")
-    listed = isinstance(loss, type) or not ours
-    hyper = getattr(loss, "declared_hyper", {})
+    hyper, listed = getattr(loss, "declared_hyper", {}), getattr(loss, "listed", True)
     declare(name, Signature(hyper, user=not ours, listed=listed))
 
 
 def listed_losses() -> dict[str, Any]:
-    """The losses to list: without this package's functions, which only recipes use."""
-    package = __name__.rpartition(".")[0]
-    return {
-        name: loss
-        for name, loss in declared_losses.items()
-        if isinstance(loss, type) or not loss.__module__.startswith(package)
-    }
+    """The losses to list: without those that only recipes use."""
+    return {name: loss for name, loss in declared_losses.items() if SIGNATURES[name].listed}
 
 
 def _qualified_name(loss: Any) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
+from torch import Tensor, expm1, log, sqrt
 
 from .. import catalogue
 from .._errors import UsageError
 from .._hints import nearest
 from ._build import parse
-from ._module import Loss
-from ._prediction import log_softmax
-from ._wrappers import register
+from ._module import Loss, SeparableLoss
 
 
 @dataclass(frozen=True)
@@ -40,13 +37,22 @@ class Recipe:
     note: str = ""
 
 
-@register
-def fl_detached(logits: Tensor) -> Tensor:
-    """The focal loss (gamma 0.5) as the paper's authors compute it: the factor (1 - p)^gamma is
-    detached, so that no gradient flows through it.
-    """
-    log_p = log_softmax(logits)
-    return -torch.sqrt(-torch.expm1(log_p.detach())) * log_p
+class DetachedFocalLoss(
+    SeparableLoss,
+    name="fl_detached",
+    formula="-sqrt(1 - p_y) log p_y",
+    reference="the published code of several papers, which train the focal loss in this way",
+    listed=False,  # its gradient is not that of its value
+):
+    """The focal loss (gamma 0.5) without a gradient through its factor (1 - p_y)^gamma."""
+
+    @staticmethod
+    def summand(p: Tensor, q: Tensor) -> Tensor:
+        return -q * (1 - p).detach() ** 0.5 * log(p)
+
+    @staticmethod
+    def target(log_p: Tensor) -> Tensor:
+        return -sqrt(-expm1(log_p.detach())) * log_p
 
 
 def recipe(
