@@ -9,16 +9,15 @@ from pathlib import Path
 
 from noiseproof.catalogue import CLEAN
 from noiseproof.report import Comparison, Condition, Report, comparisons, make_report
-from noiseproof.results import Record, read
+from noiseproof.results import Cell, Reading, Record, read
 
 ROOT = Path(__file__).parent.parent
 
 
 class Results:
-    """The results under results/, compared with the published numbers."""
+    """Results compared with the published numbers."""
 
-    def __init__(self) -> None:
-        reading = read(ROOT / "results")
+    def __init__(self, reading: Reading) -> None:
         if reading.problems:
             raise ValueError("; ".join(reading.problems))
         self.records: list[Record] = reading.records
@@ -36,10 +35,15 @@ class Results:
                 return c
         return None
 
+    def cell(self, condition: Condition, method: str) -> Cell | None:
+        """Our cell of a method with the paper's settings, where it was run."""
+        c = self.find(condition, method)
+        return None if c is None or c.ours is None else c.ours.cell
+
 
 @functools.cache
 def results_of_the_repository() -> Results:
-    return Results()
+    return Results(read(ROOT / "results"))
 
 
 def row(*cells: str) -> str:

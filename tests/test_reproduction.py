@@ -1,0 +1,150 @@
+"""What docs/reproduction.md says and draws is in the files under results/.
+
+``test_generated_tables_are_up_to_date`` compares the page itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from .report.subjects import reading, record
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = ("cells", "claims", "figures", "reasons", "reproduction")
+
+
+@pytest.fixture(scope="module")
+def docs() -> Iterator[SimpleNamespace]:
+    """The scripts that write the page."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+        for name in SCRIPTS:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def results(docs) -> Any:
+    return docs.cells.results_of_the_repository()
+
+
+def runs(name: str, **settings: object) -> list[dict[str, Any]]:
+    """The runs of a bundle with these settings, read without the package."""
+    lines = (ROOT / "results" / f"{name}.jsonl").read_text().splitlines()
+    wanted = {"protocol": "paper", "variant": "paper", "holdout": 0.0, **settings}
+    return [r for r in map(json.loads, lines) if wanted.items() <= r["settings"].items()]
+
+
+LOSSES = {
+    "CE": "ce", "FL": "fl(gamma=0.5)", "MAE": "mae", "RCE": "rce(A=-4)",
+    "NCE": "nce", "NFL": "nfl(gamma=0.5)", "NMAE": "nmae", "NRCE": "nrce(A=-4)",
+    "NCE+MAE": "nce + mae", "NCE+RCE": "nce + rce(A=-4)", "NFL+MAE": "nfl(gamma=0.5) + mae",
+    "NFL+RCE": "nfl(gamma=0.5) + rce(A=-4)", "NFL+NCE": "nce + nfl(gamma=0.5)",
+    "MAE+RCE": "mae + rce(A=-4)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "count"), [("figure-2", 8), ("figure-4", 6)])
+def test_curves_are_the_accuracies_of_the_files(docs, results, name, count):
+    panels = docs.figures.figures(results)[name].panels
+    curves = [c for panel in panels if "CIFAR-100" not in panel.title for c in panel.curves]
+    assert len(curves) == count
+    for curve in curves:
+        found = runs("cifar10", noise="symmetric", rate=0.6, loss=LOSSES[curve.label])
+        assert found
+        for epoch, percent in zip(curve.x, curve.y, strict=True):
+            values = [r["history"]["test_accuracy"][int(epoch) - 1] for r in found]
+            assert percent == pytest.approx(100 * sum(values) / len(values), abs=0.006)
+
+
+def test_the_grid_is_that_of_the_files(docs, results):
+    picture = (ROOT / "docs" / "pictures" / "figure-5.svg").read_text()
+    rows = docs.figures.figures(results)["figure-5"].panels[0].rows
+    assert {(row["y"], row["x"]) for row in rows} == {
+        (alpha, beta) for alpha in (0.1, 1, 10) for beta in (0.1, 1, 10, 100)
+    }
+    found = {
+        run["settings"]["loss"]: 100 * run["last"]["validation_accuracy"]
+        for run in runs("cifar10", noise="symmetric", rate=0.6, holdout=0.2)
+    }
+    for row in rows:
+        parts = [(row["y"], "nce"), (row["x"], "rce(A=-4)")]
+        loss = " + ".join(name if weight == 1 else f"{weight:g}*{name}" for weight, name in parts)
+        assert row["value"] == pytest.approx(found[loss], abs=0.006)
+        assert f">{row['value']:.1f}<" in picture
+
+
+def test_a_claim_has_a_verdict_and_its_numbers(docs, results):
+    for found in (c(results) for c in docs.claims.CLAIMS):
+        assert found.verdict in ("holds", "holds in part", "does not hold", "not measured")
+        assert found.evidence or found.verdict == "not measured"
+
+
+def test_the_top_two_counted_from_the_files(docs, results):
+    sums = re.compile(r"(nce|n(fl|gce)\([^)]*\)) \+ (100\*)?(mae|rce\(A=-4\))")
+    others = re.compile(r"ce|(fl|gce|sce)\([^)]*\)|nlnl")
+    columns: dict[tuple[str, str, float], dict[str, list[float]]] = {}
+    for dataset, decay in (("mnist", 1e-3), ("cifar10", 1e-4)):
+        for run in runs(dataset, weight_decay=decay):
+            at, loss = run["settings"], run["settings"]["loss"]
+            known = sums.fullmatch(loss) or others.fullmatch(loss)
+            if known and at["noise"] in ("symmetric", "asymmetric") and at["rate"]:
+                column = columns.setdefault((dataset, at["noise"], at["rate"]), {})
+                column.setdefault(loss, []).append(run["last"]["test_accuracy"])
+    both = 0
+    for column in columns.values():
+        best = sorted(column, key=lambda loss: -sum(column[loss]) / len(column[loss]))
+        both += all(sums.fullmatch(loss) for loss in best[:2])
+    claim = docs.claims.top_two(results)
+    assert len(columns) == 16
+    assert f"the best two are in {both} of {len(columns)} noisy columns" in claim.evidence
+
+
+def test_what_was_not_run_is_not_measured(docs):
+    results = docs.cells.Results(reading(record(0.9, dataset="mnist", rate=0.6)))
+    assert {c(results).verdict for c in docs.claims.CLAIMS} == {"not measured"}
+    assert docs.figures.figures(results) == {}
+    lines = docs.figures.section(results)
+    assert len(lines) == 2
+    for number in (1, 2, 3, 4, 5):
+        assert f"figure {number}" in lines[0]
+    assert docs.reproduction.later_losses(results) == []
+
+
+def test_a_claim_that_the_runs_refute(docs):
+    at = {"dataset": "cifar10", "rate": 0.6, "model": "cnn8", "batch_size": 128, "epochs": 120}
+    kinds = ("nfl+mae", "nfl+rce", "nce+mae", "nce+rce", "nfl+nce", "mae+rce")
+    worse = [record(0.5 + 0.01 * i, loss=loss, **at) for i, loss in enumerate(kinds)]
+    results = docs.cells.Results(reading(*worse))
+    claim = docs.claims.two_of_a_kind(results)
+    assert claim.verdict == "does not hold"
+    assert claim.evidence.startswith("ahead in 0 of 8 comparisons")
+    assert docs.figures.ahead(results).verdict == "does not hold"
+
+
+def test_no_more_than_this_can_be_gained_of_complementary_labels(docs):
+    """The least value that the page names is the least of many predictions."""
+    torch = pytest.importorskip("torch")
+    p = torch.rand(20_000, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for rate in (0.6, 0.8):
+        true, other = docs.reasons.complementary(rate)
+        share = torch.tensor([true, *[other] * 9], dtype=torch.float64)
+        assert share.sum() == pytest.approx(1)
+        best = 1 - 9 * share
+        near = (best + 0.2 * p / p.sum(1, keepdim=True)) / 1.2
+        values = -((1 - near).log() * share).sum(1)
+        least = float(-((1 - best).log() * share).sum())
+        even = float(-(torch.tensor(0.9, dtype=torch.float64)).log())
+        assert values.min() > least
+        assert docs.reasons.gain(rate) == pytest.approx(even - least)
