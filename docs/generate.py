@@ -3,7 +3,8 @@
     python docs/generate.py [--check]
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
-docs/training.md, docs/reproduction.md (from results/), the tables of losses, of the reproduction
+docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md and
+docs/imbalance.md (from benchmarks/ and results/), the tables of losses, of the reproduction
 and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their
 marks, the pictures, and the signatures of the losses that texts are read with
 (src/noiseproof/syntax/signatures.json).
@@ -18,9 +19,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import choices
 import reproduction
 import torch
 from cells import ROOT, row
+from figures import origin
 
 import noiseproof
 from noiseproof import pictures, syntax
@@ -30,7 +33,7 @@ from noiseproof.losses import Entry
 CLASSES = 10
 SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
 PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
-OVERVIEW = ROOT / "docs" / "pictures" / "reproduction.svg"
+DRAWN = ROOT / "docs" / "pictures"
 SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
 
 
@@ -252,12 +255,27 @@ def documents() -> dict[Path, str]:
     settings = between(training.read_text(), "protocols", protocols_table())
     settings = between(settings, "noises", noises_table())
     settings = between(settings, "methods", methods_table())
+    which = ROOT / "docs" / "which-loss.md"
+    choice = which.read_text()
+    for data in ("digits", "features"):
+        choice = between(choice, data, choices.accuracy_table(data))
+    for data in ("mnist", "cifar10"):
+        choice = between(choice, data, choices.reproduced_table(data))
+    imbalance = ROOT / "docs" / "imbalance.md"
+    rare = imbalance.read_text()
+    for data in ("features", "segmentation"):
+        rare = between(rare, data, choices.imbalance_table(data))
+    own = ROOT / "docs" / "own-data.md"
+    texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
         readme: text,
         ROOT / "docs" / "losses.md": page(),
         theory: bounds,
         training: settings,
+        which: choice,
+        imbalance: rare,
+        own: texts,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 
@@ -265,8 +283,12 @@ def documents() -> dict[Path, str]:
 def main() -> None:
     torch.set_num_threads(1)  # tensors this small are slower on more
     stale = [p for p, text in documents().items() if not p.exists() or p.read_text() != text]
-    if not OVERVIEW.exists() or not OVERVIEW.read_text().endswith(reproduction.origin()):
-        stale.append(OVERVIEW)
+    figures = {DRAWN / f"{name}.svg": f for name, f in reproduction.pictures().items()}
+    stale += [
+        path
+        for path, figure in figures.items()
+        if not path.exists() or not path.read_text().endswith(origin(figure))
+    ]
     if "--check" in sys.argv:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date: run make docs")
@@ -274,11 +296,11 @@ def main() -> None:
     for path, text in documents().items():
         path.write_text(text)
         print(f"{path.relative_to(ROOT)} written")
-    OVERVIEW.write_text(reproduction.picture())
+    DRAWN.mkdir(exist_ok=True)
+    for path, figure in figures.items():
+        path.write_text(reproduction.svg(figure))
     for text in PICTURES:
-        path = ROOT / "docs" / "pictures" / f"{text.replace(' + ', '-')}.svg"
-        path.parent.mkdir(exist_ok=True)
-        pictures.draw(noiseproof.parse(text), path)
+        pictures.draw(noiseproof.parse(text), DRAWN / f"{text.replace(' + ', '-')}.svg")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -88,3 +91,35 @@ def _as_at_first() -> None:
     """Whatever the test before left behind."""
     torch.manual_seed(0)
     torch.set_num_threads(THREADS)
+
+
+@pytest.fixture
+def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Writes modules of a user's into the current folder, and forgets them in the end."""
+    from noiseproof import _imports, syntax
+    from noiseproof.losses._module import declared_losses
+
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", os.getcwd())])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # it knows a file's time by the second
+    declared, signatures = dict(declared_losses), dict(syntax.SIGNATURES)
+
+    def write(**modules: str) -> Path:
+        for name, text in modules.items():  # in a package: pkg__nets, and pkg__ for its __init__
+            package, _, module = name.rpartition("__")
+            path = folder / package / f"{module or '__init__'}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        return folder
+
+    yield write
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+            _imports._loaded.pop(name, None)
+    _imports._find.cache_clear()
+    for table, before in ((declared_losses, declared), (syntax.SIGNATURES, signatures)):
+        table.clear()
+        table.update(before)

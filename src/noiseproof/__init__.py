@@ -1,7 +1,7 @@
 """Train accurate classifiers on labels that are partly wrong.
 
 >>> import noiseproof
->>> loss = noiseproof.parse("10*nce + 0.1*rce")  # where torch.nn.CrossEntropyLoss() stood
+>>> loss = noiseproof.parse("nce + rce")  # where torch.nn.CrossEntropyLoss() stood
 
 Nothing is imported before it is used, so that the command line answers at once.
 """

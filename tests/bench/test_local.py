@@ -108,7 +108,7 @@ def test_killed_in_the_middle_then_two_at_once(grid, whole, tmp_path):
     pair = [start(grid, tmp_path, "--workers", "1") for _ in range(2)]
     texts = [finish(process) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], texts
-    trained = sum(text.count(": test accuracy") for text in texts)
+    trained = sum(text.count(": accuracy") for text in texts)
     assert trained == len(LOSSES) - len(first), texts
     for name, written in first.items():
         assert (tmp_path / name / "result.json").stat().st_mtime_ns == written

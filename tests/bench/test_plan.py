@@ -175,5 +175,5 @@ def test_a_log_is_told_of_long_silences(tmp_path, monkeypatch, capsys):
         "epoch 1 of 20, about 10 min left",
         "epoch 3 of 20, about 8 min left",
         "epoch 5 of 20, about 8 min left",
-        "1/2  digits, symmetric 0.4, CE, seed 0: test accuracy 90.00%",
+        "1/2  digits, symmetric 0.4, CE, seed 0: accuracy 90.00%",
     ]

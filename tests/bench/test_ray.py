@@ -161,7 +161,7 @@ def check(cluster: Cluster, tmp_path: Path, losses: list[str], epochs: int, kill
     assert process.returncode == 0, text
     assert len(killed) == kills, text
     assert nodes == 2, "the second node was never given a run"
-    assert text.count(": test accuracy") == len(losses), text
+    assert text.count(": accuracy") == len(losses), text
     assert sorted(p.name for p in out.iterdir() if p.name.startswith(".")) == [".locks"]
 
     runs = [run.resolve() for run in read_bench(grid).runs]

@@ -29,7 +29,9 @@ def test_runs_are_trained_once(tmp_path):
     assert [e.what for e in events] == ["epoch", "epoch", "ended", "ended"]
     assert all(s.accuracy > 0.1 and s.error is None for s in ended.values())
     assert all(has_ended(tmp_path, run) for run in RUNS)
-    assert sorted(os.listdir(tmp_path / RUNS[0].hash)) == ["history.csv", "result.json", "run.json"]
+    assert sorted(os.listdir(tmp_path / RUNS[0].hash)) == [
+        "examples.json", "history.csv", "result.json", "run.json",
+    ]  # fmt: skip
     again, events = events_of(RUNS, config)
     assert [e.what for e in events] == ["ended", "ended"]
     assert all(s.accuracy is None for s in again.values())

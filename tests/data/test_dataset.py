@@ -87,7 +87,9 @@ def test_one_sample():
     own = data.from_arrays(x, [1], x, [1])
     assert own.classes == ("0", "1")
     assert own.std[0] > 0
-    loader = data.Loader(*vars(own.train).values(), mean=own.mean, std=own.std, batch_size=4)
+    loader = data.Loader(
+        own.train.images, own.train.labels, mean=own.mean, std=own.std, batch_size=4
+    )
     ((batch, labels, index),) = loader
     assert batch.shape == (1, 1, 8, 8)
     assert (labels.tolist(), index.tolist()) == ([1], [0])
@@ -108,8 +110,8 @@ def test_images_of_one_pixel(shape):
     statistics = {"mean": own.mean, "std": own.std}
     augment = data.Augment(crop=1, flip=True, rotate=10)
     for loader in (
-        data.Loader(*vars(own.train).values(), **statistics, shuffle=False),
-        data.Loader(*vars(own.train).values(), **statistics, augment=augment),
+        data.Loader(own.train.images, own.train.labels, **statistics, shuffle=False),
+        data.Loader(own.train.images, own.train.labels, **statistics, augment=augment),
     ):
         (batch,) = loader
         assert batch.images.shape == (6, 1, 1, 1)
@@ -152,14 +154,23 @@ def test_as_many_classes_as_images_or_a_thousand():
 
 @pytest.mark.parametrize(
     "labels",
-    [["cat", "dog"] * 3, np.array(["cat", "dog"] * 3), np.array(["cat", "dog"] * 3, object),
-     np.array([b"cat", b"dog"] * 3), [1, "dog"] * 3, np.array([1, "dog"] * 3, object)],
-)  # fmt: skip
-def test_labels_that_are_texts_are_refused_with_a_remedy(labels):
+    [np.array([b"cat", b"dog"] * 3), [1, "dog"] * 3, np.array([1, "dog"] * 3, object)],
+)
+def test_labels_that_are_texts_in_part_are_refused_with_a_remedy(labels):
     x = images(6, 8, 8)
     remedy = r"labels are texts; number them: classes, labels = np\.unique\(labels, return_inverse"
     with pytest.raises(UsageError, match=remedy):
         data.from_arrays(x, labels, x, labels)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda names: np.array(names, object)])
+def test_labels_that_are_names(kind):
+    x, names = images(6, 8, 8), kind(["dog", "cat"] * 3)
+    own = data.from_arrays(x, names, x[:1], kind(["dog"]), truth=kind(["dog"] * 6))
+    assert own.classes == ("cat", "dog")
+    assert own.train.labels.tolist() == [1, 0] * 3
+    assert own.train.truth.tolist() == [1] * 6
+    assert own.test.labels.tolist() == [1]
 
 
 def test_the_remedies_work():
@@ -183,7 +194,13 @@ def test_statistics_may_be_arrays():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((images(6, 8, 8) / 255, LABELS) * 2, r"must be uint8, 0 to 255, not float64 \[6, 8, 8\]"),
+        (
+            (images(6, 8, 8) > 9, LABELS) * 2,
+            r"inputs must be uint8 images, .* not bool \[6, 8, 8\]",
+        ),
+        ((images(6, 8, 8).astype(int), LABELS) * 2, r"rows of token ids, not int64 \[6, 8, 8\]"),
+        ((-images(6, 8).astype(int), LABELS) * 2, "token ids are 0 or more"),
+        ((np.full((6, 2), np.nan), LABELS) * 2, "features must be finite numbers; row 0"),
         ((images(6, 8), LABELS) * 2, r"\[N, H, W\].* not uint8 \[6, 8\]"),
         ((images(6, 8, 8), LABELS[:5]) * 2, r"one for each of 6 images, not int64 \[5\]"),
         ((images(6, 8, 8), LABELS / 1) * 2, r"integers \[N\], from 0, not float64 \[6\]"),
@@ -232,7 +249,7 @@ def test_what_is_refused_of_the_rest(keywords, message):
 
 def test_a_split_says_what_it_wants():
     with pytest.raises(ValueError, match="from_arrays takes other layouts"):
-        data.Split(torch.zeros(2, 8, 8), torch.zeros(2, dtype=torch.int64))
+        data.Split(torch.zeros(2, 8, 8).double(), torch.zeros(2, dtype=torch.int64))
 
 
 def test_statistics_are_exact():

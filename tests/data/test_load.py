@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 import torch
 
 from noiseproof import catalogue, data
-from noiseproof.data import _places
 
 from . import writers
 
@@ -94,7 +94,7 @@ def test_names_and_sizes():
 def test_the_root_comes_from_the_variable_or_the_cache(tmp_path, small, monkeypatch):
     small("cifar100")
     home = tmp_path / "cache" / "noiseproof"
-    assert _places.find_root(None) == _places.Root(home, home)
+    assert catalogue.find_root(None) == catalogue.Root(home, home)
     writers.write("cifar100 python 2", home)
     data.load("cifar100", download=False)
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path / "data"))
@@ -112,14 +112,14 @@ def test_the_cache_is_where_each_system_has_it(monkeypatch):
         ("darwin", "/home/u/Library/Caches/noiseproof"),
         ("win32", "/home/u/AppData/Local/noiseproof"),
     ]:
-        monkeypatch.setattr(_places.sys, "platform", system)
+        monkeypatch.setattr(sys, "platform", system)
         monkeypatch.delenv("LOCALAPPDATA", raising=False)
-        assert _places.find_root(None).path == Path(expected)
+        assert catalogue.find_root(None).path == Path(expected)
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch):
     monkeypatch.setenv("HOME", "/home/u")
-    assert _places.find_root("~/data").path == Path("/home/u/data")
+    assert catalogue.find_root("~/data").path == Path("/home/u/data")
 
 
 def test_what_is_missing_is_said(tmp_path):

@@ -137,8 +137,8 @@ def test_as_torchvision_moves(vision):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"images": torch.zeros(3, 4)}, r"uint8 tensor \[N, C, H, W\]; got torch.float32 \[3, 4\]"),
-        ({"labels": torch.zeros(5)}, r"37 images need as many labels, a tensor \[N\]; got \[5\]"),
+        ({"images": torch.zeros(34)}, r"uint8 tensor \[N, C, H, W\]; got torch.float32 \[34\]"),
+        ({"labels": torch.zeros(5)}, r"37 inputs need as many labels, a tensor \[N\]; got \[5\]"),
         ({"mean": [0.5]}, "one number for each of 3 channels; got 1 and 3"),
         ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
     ],

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from noiseproof import UsageError, bench, catalogue, data, parse, results, syntax
+from noiseproof import UsageError, bench, catalogue, data, parse, results, sources, syntax
 from noiseproof.results import Record
 from noiseproof.runs import Run
 from tests.data import writers
@@ -309,6 +309,53 @@ def _change_zipped(rng: random.Random, content: bytes) -> bytes:
     return out.getvalue()
 
 
+_TABLE = 'size,text,file,label\n1,"a, b",a/0.png,cat\n2.5,c,b/0.png,dog\n-3,d,a/1.png,cat\n'
+_OF_TABLES = [b",", b"\n", b'"', b"nan", b"1e999", b"\x00", b"\xff", b";", b"", b"label", b"../"]
+
+
+def own(rng: random.Random, folder: Path) -> Case:
+    """Data of the user's own: a table, an npz file, a folder of images, one file changed."""
+    import numpy as np
+    from PIL import Image
+
+    for name, count in (("a", 2), ("b", 1)):
+        (folder / "set" / name).mkdir(parents=True)
+        for at in range(count):
+            image = Image.new(rng.choice(("RGB", "L", "P", "RGBA")), (6, 6), at)
+            image.save(folder / "set" / name / f"{at}.png")
+    (folder / "set" / "t.csv").write_text(_TABLE)
+    (folder / "set" / "t.csv.gz").write_bytes(gzip.compress(_TABLE.encode(), mtime=0))
+    np.savez(folder / "set" / "t.npz", x=np.ones((3, 2)), y=["cat", "dog", "cat"])
+    options, changed = rng.choice((
+        ({"dataset": "csv:t.csv", "text": "text"}, "t.csv"),
+        ({"dataset": "csv:t.csv", "ignore": ("text", "file")}, "t.csv"),
+        ({"dataset": "csv:t.csv", "image": "file"}, rng.choice(("t.csv", "a/0.png"))),
+        ({"dataset": "csv:t.csv.gz", "text": "text"}, "t.csv.gz"),
+        ({"dataset": "npz:t.npz"}, "t.npz"),
+        ({"dataset": "folder:."}, "b/0.png"),
+    ))  # fmt: skip
+    path = folder / "set" / changed
+    if changed == "t.npz" and rng.random() < 0.7:
+        content = _change_zipped(rng, path.read_bytes())
+    else:
+        tokens = _OF_TABLES if changed.startswith("t.csv") else _OPCODES
+        content = change_bytes(rng, path.read_bytes(), tokens)
+    path.write_bytes(content)
+    form, _, name = str(options.pop("dataset")).partition(":")
+    skip = rng.random() < 0.3
+
+    def read() -> None:
+        source = sources.source_named(
+            f"{form}:{folder / 'set' / name}", skip_unreadable=skip, **options
+        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "left out what cannot be read")
+            found = data.load_source(source)
+        assert len(found.train.labels) == len(found.train.inputs)
+
+    return {changed: content, "options": options}, read
+
+
 def expect_small_files() -> None:
     """Have the tables expect the small files of ``tests/data/writers.py``."""
     for table in (catalogue.DATASETS, catalogue.HUMAN_FILES):
@@ -318,7 +365,7 @@ def expect_small_files() -> None:
 
 
 PARTS: dict[str, Part] = {
-    "bundle": bundle, "record": record, "loss": loss, "grid": grid, "file": file,
+    "bundle": bundle, "record": record, "loss": loss, "grid": grid, "file": file, "own": own,
 }  # fmt: skip
 
 

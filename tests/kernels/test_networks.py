@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from noiseproof import kernels, models
+from noiseproof.models._cnn import _ConvNet
 
 
 def error(found: torch.Tensor, exact: torch.Tensor) -> float:
@@ -67,3 +68,18 @@ def test_a_network_in_eval_mode(kernel_device, monkeypatch):
         torch.testing.assert_close(network(x), plain, rtol=1e-4, atol=1e-5)
     x.requires_grad_()
     assert torch.autograd.grad(network(x).sum(), x)[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_layers_whose_norm_is_frozen_stand_between_fused_ones(kernel_device, frozen, monkeypatch):
+    """In eval mode, with a gradient, they are plain, and channels before them may be padded."""
+    torch.manual_seed(0)
+    network = _ConvNet([[12], [20]], 16, 7, 3, 8).to(kernel_device).train()
+    network.norms[frozen].eval()
+    x = torch.randn(4, 3, 8, 8, device=kernel_device)
+    expected = network(x)
+    monkeypatch.setattr(kernels, "available", lambda _: True)
+    wide = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, models.padded_channels(3) - 3))
+    found = network(wide)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert torch.autograd.grad(found.sum(), network.convs[0].weight)[0].isfinite().all()

@@ -1,4 +1,4 @@
-"""The SGD update and the normalized batch against plain PyTorch."""
+"""The updates and the normalized batch against plain PyTorch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import torch
 
 from noiseproof import kernels
 from noiseproof.kernels import _sgd
+from noiseproof.train.optimizers._adamw import adamw as plain_adamw
 from noiseproof.train.optimizers._sgd import sgd as plain_sgd
 
 
 @pytest.mark.parametrize("max_partials", [1024, 2])  # one block of the gradient each, or several
 @pytest.mark.parametrize("num_compute", [0, 1500])
 @pytest.mark.parametrize(
-    ("nesterov", "decay", "clip", "l1"),
-    [(False, 0.0, 0.0, 0.0), (True, 1e-2, 5.0, 0.0), (False, 1e-3, 1e3, 1e-2)],
-)
+    ("nesterov", "decay", "clip", "l1", "num_decayed"),
+    [
+        (False, 0.0, 0.0, 0.0, None), (True, 1e-2, 5.0, 0.0, None), (False, 1e-3, 1e3, 1e-2, None),
+        (True, 1e-1, 5.0, 0.0, 1500), (False, 1e-1, 0.0, 1e-2, 0), (False, 1e-1, 0.0, 0.0, 2500),
+    ],
+)  # fmt: skip
 def test_sgd_as_plain_pytorch(
-    kernel_device, num_compute, nesterov, decay, clip, l1, max_partials, monkeypatch
+    kernel_device, num_compute, nesterov, decay, clip, l1, num_decayed, max_partials, monkeypatch
 ):
     monkeypatch.setattr(_sgd, "_NORM_BLOCK", 512)
     monkeypatch.setattr(_sgd, "_MAX_PARTIALS", max_partials)
@@ -33,13 +37,52 @@ def test_sgd_as_plain_pytorch(
         compute_weights = torch.zeros(num_compute, device=kernel_device).bfloat16()
         norm = sgd(
             weights, momentum_buffer, compute_grad, grad, lr, compute_weights,
-            0.9, nesterov, decay, clip, l1,
+            0.9, nesterov, decay, clip, l1, num_decayed=num_decayed,
         )  # fmt: skip
         results.append([weights, momentum_buffer, compute_weights, norm])
-    for expected, found in zip(*results, strict=True):
+    assert_all_close(*results)
+
+
+@pytest.mark.parametrize("num_compute", [0, 1500])
+@pytest.mark.parametrize(
+    ("beta1", "decay", "clip", "l1", "num_decayed"),
+    [
+        (0.9, 0.0, 0.0, 0.0, None), (0.9, 0.1, 5.0, 0.0, None), (0.0, 0.1, 1e3, 1e-2, None),
+        (0.9, 0.1, 5.0, 1e-2, 1500), (0.9, 0.1, 0.0, 0.0, 0),
+    ],
+)  # fmt: skip
+def test_adamw_as_plain_pytorch(kernel_device, num_compute, beta1, decay, clip, l1, num_decayed):
+    size, steps = 2500, 3  # of which the first is corrected most
+    torch.manual_seed(0)
+    start = torch.randn(size, device=kernel_device)
+    gradients = [
+        (torch.randn(num_compute, device=kernel_device).bfloat16(),
+         torch.randn(size - num_compute, device=kernel_device))
+        for _ in range(steps)
+    ]  # fmt: skip
+    lr = torch.tensor([0.01], device=kernel_device)
+    results = []
+    for adamw in (plain_adamw, kernels.adamw):
+        weights, exp_avg, exp_avg_sq = start.clone(), *torch.zeros(2, size, device=kernel_device)
+        step = torch.zeros((), device=kernel_device)
+        compute_weights = torch.zeros(num_compute, device=kernel_device).bfloat16()
+        norms = [
+            adamw(
+                weights, exp_avg, exp_avg_sq, step, compute_grad, grad, lr, compute_weights,
+                beta1, 0.999, 1e-8, decay, clip, l1, num_decayed=num_decayed,
+            )
+            for compute_grad, grad in gradients
+        ]  # fmt: skip
+        assert float(step) == steps
+        results.append([weights, exp_avg, exp_avg_sq, compute_weights, *norms])
+    assert_all_close(*results)
+
+
+def assert_all_close(expected: list[torch.Tensor], found: list[torch.Tensor]) -> None:
+    for one, other in zip(expected, found, strict=True):
         # Triton's interpreter cuts digits off where a GPU rounds.
-        loose = {"rtol": 1e-2, "atol": 1e-2} if found.dtype == torch.bfloat16 else {}
-        torch.testing.assert_close(found, expected, **({"rtol": 1e-5, "atol": 1e-6} | loose))
+        loose = {"rtol": 1e-2, "atol": 1e-2} if one.dtype == torch.bfloat16 else {}
+        torch.testing.assert_close(other, one, **({"rtol": 1e-5, "atol": 1e-6} | loose))
 
 
 def test_normalized_batch_as_plain_pytorch(kernel_device):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 
 from noiseproof import results
-from noiseproof.runs import Run
+from noiseproof.results import _store
+from noiseproof.runs import Run, _resolved, hash_of
 from noiseproof.train import fit_many
 
 
@@ -124,3 +126,40 @@ def test_runs_that_failed_alike_share_a_line(tmp_path):
         f"3 runs could not be trained: no device ({tmp_path / 'run0'}, and 2 more)",
         f"{tmp_path / 'run2'} could not be trained: no data",
     ]
+
+
+def test_of_a_run_two_files_are_opened_and_its_hash_is_computed_once(trained, monkeypatch):
+    """Folders of thousands of runs are listed in seconds."""
+    out, runs = trained
+    opened, hashed = [], []
+
+    def count_open(path, mode):
+        opened.append(Path(path).name)
+        return open(path, mode)
+
+    def count_hash(settings):
+        hashed.append(settings)
+        return hash_of(settings)
+
+    monkeypatch.setattr(_store, "open", count_open, raising=False)
+    monkeypatch.setattr(_resolved, "hash_of", count_hash)
+    found = results.read(out, last_only=True)
+    assert {r.hash for r in found.records} == {r.hash for r in found.records}
+    assert len(hashed) == len(found.records) == len(runs)
+    assert sorted(opened) == sorted(["result.json", "run.json"] * len(runs) + _LOCKS)
+
+
+_LOCKS = ["result.json", "error.json"]  # are looked for in the folder of locks too
+
+
+def test_what_is_no_run_is_left_out_and_what_leads_nowhere_is_told(trained, tmp_path):
+    out, runs = trained
+    (tmp_path / "run").symlink_to(out / runs[0].hash)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    found = results.read(tmp_path)
+    assert [r.hash for r in found.records] == [runs[0].hash]
+    assert found.problems == [f"{tmp_path / 'loop'} is damaged (OSError)"]

@@ -170,17 +170,17 @@ def test_committed_benches_are_done():
 
 
 def test_a_new_setting_with_a_default_renames_nothing(committed, monkeypatch):
-    field = ("warmup", int, dataclasses.field(default=0))
+    field = ("cutmix", int, dataclasses.field(default=0))
     wider = dataclasses.make_dataclass(
         "ResolvedRun", [field], bases=(ResolvedRun,), frozen=True, kw_only=True
     )
     for record in committed:
         again = wider.from_settings(record.run.settings())
-        assert (again.warmup, again.hash) == (0, record.hash)
-    assert dataclasses.replace(again, warmup=5).hash != again.hash
+        assert (again.cutmix, again.hash) == (0, record.hash)
+    assert dataclasses.replace(again, cutmix=5).hash != again.hash
     monkeypatch.setattr(_records, "ResolvedRun", wider)
     monkeypatch.setattr(_run, "ResolvedRun", wider)
-    assert "warmup" in Run().resolve().settings()
+    assert "cutmix" in Run().resolve().settings()
     test_committed_benches_are_done()
 
 
@@ -214,16 +214,16 @@ def test_runs_that_train_side_by_side_share_a_pack_key():
 def test_every_field_of_a_run_reaches_the_resolved_run(monkeypatch):
     """A setting that is added to both classes is not forgotten between them."""
     given = dataclasses.make_dataclass(
-        "Run", [("mixup", float, dataclasses.field(default=0.0))], bases=(Run,), frozen=True,
+        "Run", [("cutmix", float, dataclasses.field(default=0.0))], bases=(Run,), frozen=True,
         kw_only=True,
     )  # fmt: skip
     wider = dataclasses.make_dataclass(
-        "ResolvedRun", [("mixup", float, dataclasses.field(default=0.0))], bases=(ResolvedRun,),
+        "ResolvedRun", [("cutmix", float, dataclasses.field(default=0.0))], bases=(ResolvedRun,),
         frozen=True, kw_only=True,
     )  # fmt: skip
     monkeypatch.setattr(_run, "ResolvedRun", wider)
-    assert given(mixup=0.4).resolve().mixup == 0.4
-    assert given(mixup=0.4).resolve().hash != given().resolve().hash == Run().resolve().hash
+    assert given(cutmix=0.4).resolve().cutmix == 0.4
+    assert given(cutmix=0.4).resolve().hash != given().resolve().hash == Run().resolve().hash
 
 
 def test_values_that_are_equal_are_one_run():

@@ -16,10 +16,20 @@ from noiseproof.runs import Run
 OTHER = {  # for every field a value that is not the default
     "dataset": "mnist", "noise": "pairflip", "rate": 0.5, "variant": "authors", "loss": "ce",
     "model": "cnn4", "protocol": "authors", "epochs": 3, "batch_size": 64, "lr": 0.02,
-    "schedule": "constant", "lr_floor": 0.001, "momentum": 0.8, "nesterov": True,
-    "weight_decay": 0.1, "clip": 1.0, "crop": 1, "flip": True, "rotate": 5.0, "l1": 1e-4,
+    "schedule": "constant", "schedule_by": "step", "warmup": 2.5, "lr_floor": 0.001,
+    "momentum": 0.8, "nesterov": True, "optimizer": "adamw", "weight_decay": 0.1,
+    "decay_on": "matrices", "label_smoothing": 0.1, "mixup": 0.2, "clip": 1.0,
+    "crop": 1, "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
+    "freeze": ("layers.1.*",),
 }  # fmt: skip
+NEED_FILES = {"imports", "weights"}  # which test_own writes
+OF_SOURCES = {
+    "test", "label", "text", "image", "truth", "ignore", "image_size", "skip_unreadable",
+}  # fmt: skip
+
+
+OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
 
 
 def hash_of(**settings: object) -> str:
@@ -34,10 +44,12 @@ def test_the_hash_is_for_good():
 
 
 def test_every_field_but_the_device_changes_the_hash():
-    assert {f.name for f in dataclasses.fields(Run)} - {"optimizer"} == OTHER.keys()
+    fields = {f.name for f in dataclasses.fields(Run)}
+    assert fields == OTHER.keys() | OF_ADAMW.keys() | NEED_FILES | OF_SOURCES
     hashes = {name: hash_of(**{name: value}) for name, value in OTHER.items()}
     assert hashes.pop("device") == hash_of()
-    assert len({hash_of(), *hashes.values()}) == len(OTHER)
+    hashes |= {k: hash_of(optimizer="adamw", **{k: v}) for k, v in OF_ADAMW.items()}
+    assert len({hash_of(), *hashes.values()}) == len(OTHER) + len(OF_ADAMW)
 
 
 @pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar100"])
@@ -104,6 +116,19 @@ def test_a_run_is_described_without_torch():
         ({"rotate": 181}, "rotate goes from 0 to 180"),
         ({"crop": -1}, "crop goes from 0 to inf"),
         ({"ema": 1}, "ema must be below 1"),
+        ({"label_smoothing": 1}, "label_smoothing must be below 1"),
+        ({"label_smoothing": -0.1}, "label_smoothing goes from 0 to 1; it was -0.1"),
+        ({"mixup": -1}, "mixup goes from 0 to 1e+06; it was -1"),
+        ({"warmup": -1}, "warmup goes from 0 to 1e+38; it was -1"),
+        ({"optimizer": "adamw", "beta1": 1}, "beta1 must be below 1"),
+        ({"optimizer": "adamw", "beta2": 1.1}, "beta2 goes from 0 to 1; it was 1.1"),
+        ({"optimizer": "adamw", "eps": 0}, "eps must be above 0"),
+        ({"optimizer": "adam"}, "optimizer is one of sgd, adamw; it was 'adam'"),
+        ({"optimizer": "sgd", "beta1": 0.9}, "beta1 is a setting of adamw, and the optimizer is"),
+        ({"optimizer": "adamw", "momentum": 0.9}, "momentum is a setting of sgd, and the"),
+        ({"optimizer": "adamw", "nesterov": False}, "nesterov is a setting of sgd, and the"),
+        ({"decay_on": "some"}, "decay_on is one of all, matrices; it was 'some'"),
+        ({"schedule_by": "batch"}, "schedule_by is one of epoch, step; it was 'batch'"),
         ({"holdout": 1.0}, "holdout must be below 1"),
         ({"schedule": "cosin"}, "schedule is one of cosine, exponential, constant; it was 'cosin'"),
         ({"precision": "fp16"}, "precision is one of auto, bf16, tf32, fp32; it was 'fp16'"),
@@ -114,6 +139,11 @@ def test_a_run_is_described_without_torch():
 def test_what_is_out_of_range_is_named(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Run(**settings)
+
+
+def test_settings_of_another_optimizer_than_the_protocol_s_are_refused():
+    with pytest.raises(ValueError, match="beta1 is a setting of adamw, and the optimizer is sgd"):
+        Run(beta1=0.9).resolve()
 
 
 def test_every_number_of_a_protocol_has_a_range():

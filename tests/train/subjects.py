@@ -16,7 +16,7 @@ from noiseproof.train import Progress, Run
 STEPS = 6  # of an epoch of digits in batches of 256
 COLUMNS = [  # what the issue of the trainer asks of the history
     "epoch", "train_loss", "train_accuracy", "train_accuracy_clean", "wrong_accuracy", "memorised",
-    "test_accuracy", "calibration_error", "gradient_norm", "lr", "seconds",
+    "test_accuracy", "calibration_error", "unpredicted_classes", "gradient_norm", "lr", "seconds",
 ]  # fmt: skip
 
 

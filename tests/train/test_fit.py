@@ -39,7 +39,7 @@ def test_a_result():
 def test_the_network_is_the_one_whose_accuracy_is_reported():
     result = fit(tiny())
     digits = data.load("digits")
-    loader = data.Loader(*vars(digits.test).values(), mean=digits.mean, std=digits.std)
+    loader = data.Loader(digits.test.images, digits.test.labels, mean=digits.mean, std=digits.std)
     with torch.no_grad():
         predicted = result.network(loader.normalize(digits.test.images)).argmax(1)
     assert result.accuracy == pytest.approx((predicted == digits.test.labels).double().mean())
@@ -50,7 +50,8 @@ def test_what_is_in_the_folder(tmp_path):
     result = fit(run, out=tmp_path)
     assert result.folder == tmp_path / run.resolve().hash
     assert sorted(os.listdir(result.folder)) == [
-        "history.csv", "model-ema.pt", "model.json", "model.pt", "result.json", "run.json",
+        "examples.json", "history.csv", "model-ema.pt", "model.json", "model.pt", "result.json",
+        "run.json",
     ]  # fmt: skip
     with (result.folder / "history.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -195,5 +196,21 @@ def test_unknown_names_leave_no_folder(settings, message, tmp_path):
 
 def test_nothing_to_test_on_is_no_number():
     digits = data.load("digits")
-    own = data.from_arrays(*vars(digits.train).values(), digits.test.images[:0], [])
-    assert math.isnan(fit(tiny(model="mlp"), data=own).accuracy)
+    own = data.from_arrays(digits.train.images, digits.train.labels)
+    assert math.isnan(fit(tiny(model="mlp", holdout=0), data=own).accuracy)
+
+
+def test_without_a_test_set_a_part_of_the_given_labels_is_held_out():
+    digits = data.load("digits")
+    result = fit(tiny(), data=data.from_arrays(digits.train.images, digits.train.labels))
+    assert result.run.holdout == 0.2
+    last = result.history[-1]
+    assert result.accuracy == last["validation_accuracy"] > 0.3
+    assert "test_accuracy" not in last
+    assert "memorised" not in last  # nobody knows which labels are wrong
+
+
+def test_an_empty_name_is_not_taken_for_none(tmp_path):
+    with pytest.raises(ValueError, match=r"the name of a run is letters, .*; it was ''"):
+        fit(tiny(), out=tmp_path, name="")
+    assert list(tmp_path.iterdir()) == []

@@ -37,6 +37,30 @@ def test_a_graph_gives_the_plain_losses(model):
     torch.testing.assert_close(graph[0], plain[0], rtol=1e-6, atol=0)
 
 
+CHANGED = {
+    "adamw": {"optimizer": "adamw", "decay_on": "matrices"},
+    "warm-up by step": {"optimizer": "adamw", "warmup": 0.5, "schedule_by": "step"},
+    "SGD on matrices": {"decay_on": "matrices", "weight_decay": 0.1, "warmup": 0.5},
+    "mixup": {"mixup": 0.4, "label_smoothing": 0.1},
+}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("changed", CHANGED.values(), ids=CHANGED)
+def test_a_graph_gives_the_plain_losses_with_every_setting(changed, precision):
+    run = Run(model="cnn4", precision=precision, **changed, **SETTINGS)
+    (plain,), (graph,) = losses(Pack, [run]), losses(GraphPack, [run], compiled=False)
+    torch.testing.assert_close(graph, plain, rtol=1e-6, atol=0)
+
+
+def test_runs_of_different_settings_share_a_graph():
+    runs = [Run(model="cnn4", precision="fp32", **c, **SETTINGS) for c in CHANGED.values()]
+    packed = losses(GraphPack, runs, compiled=False)
+    for run, together in zip(runs, packed, strict=True):
+        (alone,) = losses(GraphPack, [run], compiled=False)
+        torch.testing.assert_close(together, alone, rtol=1e-6, atol=0)
+
+
 def test_packed_runs_give_what_they_give_alone():
     runs = [
         Run(model="cnn8", precision="fp32", loss=loss, seed=seed, **SETTINGS)
@@ -66,6 +90,7 @@ def test_stopped_in_the_middle_it_goes_on_to_the_same_numbers(tmp_path):
     """Checkpoints are copied while the GPU goes on: each must be of its own epoch."""
     settings = SETTINGS | {"epochs": 4}
     runs = [Run(model="cnn4", loss=loss, **settings) for loss in ("ce", "nce")]
+    runs += [Run(model="cnn4", loss="ce", **settings, **c) for c in CHANGED.values()]
     whole = fit_many(runs)
 
     def stop(progress):

@@ -22,12 +22,13 @@ class SignSGD:
 
     beta: float
     buffers: ClassVar[tuple[str, ...]] = ("average",)
+    scalars: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_run(cls, run):
         return cls(run.momentum)
 
-    def step(self, weights, buffers, compute_grad, grad, lr, compute_weights, *, fused):
+    def step(self, weights, buffers, compute_grad, grad, lr, compute_weights, **more):
         grad = torch.cat([compute_grad.float(), grad])
         buffers["average"].lerp_(grad, 1 - self.beta)
         weights.addcmul_(buffers["average"].sign(), lr, value=-1)

@@ -28,6 +28,9 @@ from .twins import CPU, PLAIN, batches, take_steps, take_torch_steps
         {"clip": 1e3},
         {"l1": 0.01},
         {"l1": 0.01, "clip": 0.5, "weight_decay": 0.05},
+        {"decay_on": "matrices"},
+        {"decay_on": "matrices", "weight_decay": 0.05},
+        {"decay_on": "matrices", "weight_decay": 0.05, "nesterov": True, "clip": 0.5},
     ],
     ids=str,
 )

@@ -8,6 +8,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from noiseproof.train._state import TrainState
+from noiseproof.train.optimizers._adamw import AdamW
 from noiseproof.train.optimizers._sgd import SGD
 
 CPU = torch.device("cpu")
@@ -36,14 +37,23 @@ def take_steps(state: TrainState, network: nn.Module, lr: float) -> list[float]:
     return norms
 
 
-def take_torch_steps(network: nn.Module, sgd: SGD, lr: float) -> list[float]:
+def torch_optimizer(network: nn.Module, ours: SGD | AdamW, lr: float) -> torch.optim.Optimizer:
+    """Torch's of the same settings; where matrices alone decay, with two groups of parameters."""
+    trained = [p for p in network.parameters() if p.requires_grad]
+    groups = [{"params": trained, "weight_decay": ours.weight_decay}]
+    if ours.decay_on == "matrices":
+        groups[0]["params"] = [p for p in trained if p.dim() >= 2]
+        groups.append({"params": [p for p in trained if p.dim() < 2], "weight_decay": 0.0})
+    if isinstance(ours, AdamW):
+        return torch.optim.AdamW(groups, lr, betas=(ours.beta1, ours.beta2), eps=ours.eps)
+    return torch.optim.SGD(groups, lr, ours.momentum, nesterov=ours.nesterov)
+
+
+def take_torch_steps(network: nn.Module, sgd: SGD | AdamW, lr: float) -> list[float]:
     """The same with what torch has."""
     network.train()
     trained = [p for p in network.parameters() if p.requires_grad]
-    optimizer = torch.optim.SGD(
-        trained, lr, sgd.momentum, nesterov=sgd.nesterov,
-        weight_decay=sgd.weight_decay,
-    )  # fmt: skip
+    optimizer = torch_optimizer(network, sgd, lr)
     norms = []
     for x, y in batches():
         loss = F.cross_entropy(network(x), y)

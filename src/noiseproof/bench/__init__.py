@@ -9,7 +9,7 @@
 imported.
 """
 
-from ._bench import Bench, grid
+from ._bench import Bench, comparison, grid
 from ._benches import bench, names
 from ._plan import Plan, plan
 from ._run import Outcome, run
@@ -22,6 +22,7 @@ __all__ = [
     "Plan",
     "RunEvent",
     "bench",
+    "comparison",
     "grid",
     "names",
     "plan",

@@ -12,9 +12,13 @@ from typing import Any
 from .. import catalogue
 from .._errors import UsageError
 from .._hints import match_name
+from ..catalogue import dataset_title
 from ..runs import ResolvedRun, Run
+from ..sources import is_source, source_named
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Run))
+LISTS = tuple(f.name for f in dataclasses.fields(Run) if f.default == ())
+"""The settings whose values are lists themselves."""
 # A table's first seed should be whole before its second begins, and runs of one network together.
 _ORDER = ("seed", "dataset", "model", "protocol", "noise", "rate", "loss")
 Key = tuple[str, str, float, str]
@@ -96,7 +100,44 @@ class Bench:
         return tuple(run for run in runs if any(matches(run.resolve(), value) for value in wanted))
 
 
+def comparison(
+    datasets: Sequence[str],
+    losses: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    *,
+    title: str = "",
+    **settings: Any,
+) -> Bench:
+    """Losses compared on data, which may be of one's own.
+
+    Args:
+        datasets: by name, or ``csv:FILE``, ``folder:DIR``, ...
+        losses: to compare. Default: `COMPARED`.
+        seeds: of the runs. Default: 0, 1 and 2.
+        title: of the bench.
+        settings: of every run, each one value or several; what is None or empty is left open.
+
+    >>> len(comparison(["digits"], ["ce", "nce+rce"], rate=[0.2, 0.4]))
+    12
+    """
+    given = {name: value for name, value in settings.items() if value not in (None, (), [], "")}
+    axes: dict[str, Any] = {"dataset": list(datasets), "loss": list(losses or COMPARED)}
+    runs = grid(**axes, seed=list(seeds or (0, 1, 2)), **given)
+    named = title or " and ".join(dict.fromkeys(_short_name(name) for name in datasets))
+    return Bench(named, named, "which loss is best on this data", unique(runs))
+
+
+COMPARED = ("ce", "gce", "sce", "nce+mae", "nce+rce")
+"""Losses that are compared where none are named."""
+
+
+def _short_name(dataset: str) -> str:
+    return source_named(dataset).name if is_source(dataset) else dataset
+
+
 def _has_dataset(run: ResolvedRun, name: str) -> bool:
+    if is_source(name):
+        return dataset_title(run.dataset) == _short_name(name)
     return run.dataset == match_name(name, catalogue.DATASETS, "data set")
 
 
@@ -119,6 +160,20 @@ def _identity(run: Run) -> tuple[str, ...]:
     return (*(r.hash for r in run.resolutions()), device)
 
 
+def values_of(name: str, given: Any) -> list[Any]:
+    """The values of a setting that are combined, given as one value or as a list of them.
+
+    >>> values_of("seed", [0, 1]), values_of("freeze", ["a.*", "b.*"])
+    ([0, 1], [('a.*', 'b.*')])
+    """
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if name not in LISTS:
+        return values
+    if any(isinstance(value, list | tuple) for value in values):  # a list of lists
+        return [tuple(v) if isinstance(v, list | tuple) else (v,) for v in values]
+    return [tuple(values)]
+
+
 def grid(**axes: Any) -> list[Run]:
     """All combinations of settings, each given as one value or as a list of values.
 
@@ -128,7 +183,7 @@ def grid(**axes: Any) -> list[Run]:
      'digits, symmetric 0.4, ce, seed 0', 'digits, symmetric 0.4, nce, seed 0']
     """
     names = sorted(axes, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
-    values = [v if isinstance(v, list | tuple) else [v] for v in (axes[name] for name in names)]
+    values = [values_of(name, axes[name]) for name in names]
     size = math.prod(map(len, values))
     if size > MAX_RUNS:
         raise UsageError(f"a grid of {size:,} runs is too large; {MAX_RUNS:,} at most")

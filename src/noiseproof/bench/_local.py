@@ -39,7 +39,10 @@ class _Worker:
 
     def assign(self, pack: Sequence[ResolvedRun]) -> None:
         self.pack = list(pack)
-        runs = [{"settings": run.settings(), "device": run.device} for run in pack]
+        runs = [
+            {"settings": run.settings(), "device": run.device, "paths": dict(run.paths)}
+            for run in pack
+        ]
         content = {"runs": runs, "config": self.config.to_json()}
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its output has ended too: `wait` finds out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
@@ -37,6 +37,11 @@ class Plan:
     """a line for each folder of this bench that is damaged; its run is left alone"""
     seconds: float | None
     """how long the waiting ones will take here; None if nothing is known of their kind"""
+    resolved: dict[Run, tuple[ResolvedRun, ...]] = field(default_factory=dict, repr=False)
+    """the resolutions of each run, once and for all: a file of the user's may change meanwhile"""
+
+    def resolutions(self, run: Run) -> tuple[ResolvedRun, ...]:
+        return self.resolved.get(run) or run.resolutions()
 
 
 def plan(
@@ -52,25 +57,31 @@ def plan(
     bundles = read(*sorted(out.glob("*.jsonl"))) if out.is_dir() else Reading([], [])
     bundled = {record.hash: record for record in bundles.records}
     done, waiting, problems = [], [], [*bundles.problems, *_of_older_version(out)]
+    resolved = {run: run.resolutions() for run in bench.runs}
     for run in bench.runs:
-        record, damage = _look_up(run, out, bundled)
+        record, damage = _look_up(resolved[run], out, bundled)
         problems += damage
         if record is not None:
             done.append(record)
         elif not damage:
             waiting.append(run)
-    begun = [run for run in waiting if any(_has_checkpoint(out, r) for r in run.resolutions())]
+    begun = [run for run in waiting if any(_has_checkpoint(out, r) for r in resolved[run])]
     on_gpu = device != "cpu" and bool(gpus())
     seconds = _estimate(waiting, out, done, on_gpu, workers)
-    return Plan(bench, done, waiting, begun, problems, seconds)
+    return Plan(bench, done, waiting, begun, problems, seconds, resolved)
 
 
 def _look_up(
-    run: Run, out: Path, bundled: dict[str, Record]
-) -> tuple[Record | None, list[str]]:  # fmt: skip
+    resolutions: Iterable[ResolvedRun], out: Path, bundled: dict[str, Record]
+) -> tuple[Record | None, list[str]]:
     """The record of a run that has ended, and what is wrong where its folder cannot be read."""
     problems: list[str] = []
-    for resolved in run.resolutions():
+    for resolved in resolutions:
+        if "loss" in resolved.overrides:
+            raise UsageError(
+                f"the loss {resolved.loss} has a part that a module of yours declares: name that "
+                'module, import = ["mymodule"], so that workers find it'
+            )
         if resolved.hash in bundled:
             return bundled[resolved.hash], []
         folder = out / resolved.folder
@@ -88,18 +99,18 @@ def ended_since(plan: Plan, out: Path) -> tuple[list[Record], list[str]]:
     """The records of runs that were waiting and have ended since, and what cannot be read."""
     records, problems = [], []
     for run in plan.waiting:
-        record, damage = _look_up(run, out, {})
+        record, damage = _look_up(plan.resolutions(run), out, {})
         problems += damage
         if record is not None:
             records.append(record)
     return records, problems
 
 
-def failures(runs: Iterable[Run], out: Path) -> list[tuple[Run, str]]:
+def failures(plan: Plan, out: Path) -> list[tuple[Run, str]]:
     """The runs that could not be trained, and why."""
     found = []
-    for run in runs:
-        for resolved in run.resolutions():
+    for run in plan.waiting:
+        for resolved in plan.resolutions(run):
             folder = Folder(out / resolved.folder)
             try:
                 content = folder.read_json(ERROR)

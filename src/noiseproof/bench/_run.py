@@ -103,7 +103,7 @@ def run(
         finally:
             where.close()
     records, problems = ended_since(before, out)
-    failed = failures(before.waiting, out)
+    failed = failures(before, out)
     return Outcome(
         bench, before.done + records, failed, before.problems + problems, time.monotonic() - began
     )
@@ -111,7 +111,7 @@ def run(
 
 def _drive(plan: Plan, where: Executor, out: Path, watch: Callable[[RunEvent], None]) -> None:
     """Train the waiting runs, each to its end, and retry those whose worker died."""
-    runs = {r.hash: r for r in (_resolved(run, where.on_gpu) for run in plan.waiting)}
+    runs = {r.hash: r for r in (_resolved(plan, run, where.on_gpu) for run in plan.waiting)}
     queue = deque(packs(runs.values(), where.on_gpu))
     open_runs = set(runs)  # not ended
     busy: set[str] = set()  # of those, the ones that another process has
@@ -165,6 +165,8 @@ def _drop(queue: deque[list[ResolvedRun]], dataset: str) -> list[ResolvedRun]:
     return dropped
 
 
-def _resolved(run: Run, on_gpu: bool) -> ResolvedRun:
+def _resolved(plan: Plan, run: Run, on_gpu: bool) -> ResolvedRun:
     """The run as this executor will train it."""
-    return run.resolve(on_gpu=on_gpu if run.device == "auto" else run.device.startswith("cuda"))
+    here = on_gpu if run.device == "auto" else run.device.startswith("cuda")
+    found = plan.resolutions(run)
+    return found[0] if here else found[-1]

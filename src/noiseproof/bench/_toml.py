@@ -10,7 +10,7 @@ from typing import Any
 from .._errors import UsageError
 from .._hints import nearest
 from ..runs import Run
-from ._bench import FIELDS, Bench, grid, unique
+from ._bench import FIELDS, LISTS, Bench, grid, unique, values_of
 
 _WORDS = ("title", "shows", "include", "exclude")
 
@@ -36,6 +36,9 @@ def read_bench(path: Path | str) -> Bench:
         [[exclude]]
         loss = "ce"
         rate = 0.2
+
+    ``import = ["mylosses"]`` names modules of the user's own, whose registered losses the texts may
+    then use; it is a list of its own, as ``freeze`` is, and no values to combine.
     """
     path = Path(path)
     try:
@@ -44,15 +47,18 @@ def read_bench(path: Path | str) -> Bench:
         raise UsageError(f"{path} is not TOML: {str(error)[:200]}") from None
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply for a grid") from None
-    axes = {k: v for k, v in content.items() if k not in _WORDS}
-    include, exclude = (_tables(content, word, path) for word in ("include", "exclude"))
+    axes = _renamed({k: v for k, v in content.items() if k not in _WORDS})
+    include, exclude = (
+        [_renamed(table) for table in _tables(content, word, path)]
+        for word in ("include", "exclude")
+    )
     for table in (axes, *include, *exclude):
         for name in table:
             if name not in FIELDS:
                 raise UsageError(f"{path}: {_unknown(name)}")
     for table in (axes, *include):
         for name, value in table.items():
-            if value == []:
+            if value == [] and name not in LISTS:
                 raise UsageError(f"{path}: {name} has no value")
     try:
         runs = grid(**axes)
@@ -78,6 +84,11 @@ def _tables(content: Mapping[str, Any], word: str, path: Path) -> list[dict[str,
     return tables
 
 
+def _renamed(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file calls ``import``, a word of Python's, is the setting ``imports``."""
+    return {"imports" if name == "import" else name: value for name, value in table.items()}
+
+
 def _unknown(name: str) -> str:
     hint = nearest(name, (*FIELDS, *_WORDS))
     return f"unknown setting {name!r}{hint}; the settings of a run are {', '.join(FIELDS)}"
@@ -93,6 +104,6 @@ def _has(run: Run, table: Mapping[str, Any]) -> bool:
         return bool(value in (getattr(resolved, name), getattr(run, name)))
 
     return all(
-        any(matches(name, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
+        any(matches(name, value) for value in values_of(name, wanted))
         for name, wanted in table.items()
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._errors import MissingExtraError, UsageError
-from ..results import ERROR, Folder, claim
+from ..results import ERROR, Folder, accuracy_column, claim
 from ..runs import ResolvedRun
 
 if TYPE_CHECKING:
@@ -90,17 +91,22 @@ def work(
 def _train(
     runs: Sequence[ResolvedRun], config: WorkerConfig, tell: Callable[[RunEvent], None]
 ) -> None:
-    from ..train import fit_many
+    from ..train import UnpredictedClassWarning, WeightsWarning, fit_many
 
     def watch(progress: Progress) -> None:
-        accuracy = progress.row["test_accuracy"]
+        column = accuracy_column(progress.row)
+        accuracy = None if column is None else progress.row[column]
         tell(RunEvent("epoch", progress.run.hash, progress.epoch, progress.epochs, accuracy))
 
     try:
-        results = fit_many(
-            runs, out=config.out, data_root=config.data_root, on_epoch=watch,
-            keep_models=config.keep_models, claimed=True,
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            # Each run keeps a note of it; lines on the terminal would be as many as runs.
+            warnings.simplefilter("ignore", UnpredictedClassWarning)
+            warnings.simplefilter("once", WeightsWarning)
+            results = fit_many(
+                runs, out=config.out, data_root=config.data_root, on_epoch=watch,
+                keep_models=config.keep_models, claimed=True,
+            )  # fmt: skip
     except Exception as error:
         if len(runs) == 1:
             line = record_error(config.out, runs[0], error)

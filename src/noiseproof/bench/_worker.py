@@ -42,7 +42,11 @@ def main() -> None:
         while True:
             content = json.loads(lines.get())
             runs = [
-                replace(ResolvedRun.from_settings(run["settings"]), device=run["device"])
+                replace(
+                    ResolvedRun.from_settings(run["settings"]),
+                    device=run["device"],
+                    paths=tuple(run["paths"].items()),
+                )
                 for run in content["runs"]
             ]
             work(runs, WorkerConfig.from_json(content["config"]), tell)

@@ -33,6 +33,8 @@ from ._noises import (
     noise_title,
 )
 from ._optimizers import OPTIMIZERS, OptimizerEntry
+from ._places import Root, files_in, find_root, folders_of, has_archives, is_here
+from ._suited import suited, suited_holdout
 
 __all__ = [
     "CLEAN",
@@ -54,9 +56,15 @@ __all__ = [
     "NoiseGroup",
     "OptimizerEntry",
     "Protocol",
+    "Root",
     "Setting",
     "dataset_title",
+    "files_in",
+    "find_root",
+    "folders_of",
+    "has_archives",
     "is_active_passive",
+    "is_here",
     "label_of",
     "labels_title",
     "method_named",
@@ -68,4 +76,6 @@ __all__ = [
     "resolve_loss",
     "runs_per_gpu",
     "setting_of",
+    "suited",
+    "suited_holdout",
 ]

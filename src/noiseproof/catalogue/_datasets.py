@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from .._imports import without_digest
 from ._files import CIFAR10, CIFAR100, FASHION_MNIST, MNIST, FileSet
 
 
@@ -29,6 +30,7 @@ class Protocol:
     crop: int = 0
     flip: bool = False
     rotate: float = 0.0
+    optimizer: str = "sgd"
 
 
 @dataclass(frozen=True)
@@ -200,5 +202,9 @@ def protocol_of(name: str, dataset: str) -> Protocol:
 
 
 def dataset_title(dataset: str) -> str:
-    """The name of a data set as papers print it; one that is not listed is called by its name."""
-    return DATASETS[dataset].title if dataset in DATASETS else dataset
+    """The name of a data set as papers print it; one that is not listed is called by its name.
+
+    >>> dataset_title("cifar10"), dataset_title("reviews.csv@3fa9c1d20b")
+    ('CIFAR-10', 'reviews.csv')
+    """
+    return DATASETS[dataset].title if dataset in DATASETS else without_digest(dataset)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from .. import syntax
 from .._errors import UsageError
 from .._hints import nearest
+from ._datasets import DATASETS
 from ._noises import CLEAN
 
 NLNL = "nlnl"
@@ -309,6 +310,8 @@ def setting_of(
         noise, rate = "symmetric", 0.0
     found = (entry.authors or {}).get(dataset) if protocol == "authors" else None
     found = found or entry.paper.get(dataset)
+    if found is None and dataset not in DATASETS and not _is_text(method):
+        return _borrowed(method, noise, rate)
     if found is None or isinstance(found, Setting):
         return found
     by_noise = found.get(noise, found.get("*"))
@@ -321,6 +324,33 @@ def setting_of(
             f"{method} was published for {noise} noise of rate {known}; rate was {given}"
         )
     return by_noise[rate]
+
+
+_LENDER = "cifar10"
+
+
+def _borrowed(method: str, noise: str, rate: float | None) -> Setting | None:
+    """For data of one's own: the loss that was published for CIFAR-10, and its weights alone."""
+    try:
+        found = setting_of(method, _LENDER, noise=noise, rate=rate)
+    except UsageError:
+        return None
+    if found is None:
+        return None
+    note = (
+        f"{METHODS[method].label} has no settings for this data: its weights for CIFAR-10 are used"
+    )
+    return replace(found, l1=0.0, weight_decay=None, note=note + (", no L1" if found.l1 else ""))
+
+
+@functools.cache
+def _is_text(method: str) -> bool:
+    """Whether the name of a method can be read as a loss, with weights of 1."""
+    try:
+        syntax.read(method)
+    except UsageError:
+        return False
+    return True
 
 
 def resolve_loss(
@@ -382,7 +412,7 @@ def label_of(
     if found is not None:
         return found
     try:
-        tree = syntax.read(loss)
+        tree = syntax.read(loss, known_only=False)
     except UsageError:  # a function of the user's, by its name
         return loss
     text = syntax.short(tree)

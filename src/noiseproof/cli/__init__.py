@@ -10,12 +10,14 @@ from tyro.extras import SubcommandApp
 
 import noiseproof
 from noiseproof._errors import DivergedError
+from noiseproof._imports import cause, own_place
 
 from ._bench import bench
 from ._losses import losses
 from ._predict import predict
 from ._report import report
 from ._results import results
+from ._tables import say
 from ._train import train
 
 __all__ = ["main"]
@@ -39,25 +41,28 @@ def main() -> None:
             warnings.showwarning = _warn
             app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
     except (noiseproof.UsageError, noiseproof.MissingExtraError) as error:
-        _say(error, 2)
+        _end(error, 2)
     except DivergedError as error:
-        _say(error, 1)
+        _end(error, 1)
     except BrokenPipeError:  # noiseproof losses | head
         sys.stderr.close()
     except OSError as error:
-        _say(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
+        _end(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
     except KeyboardInterrupt:
-        _say("stopped; the same command goes on from the last epoch", 130)
-    except Exception:
-        traceback.print_exc()
-        _say("this is a fault of noiseproof: please report it with the lines above", 70)
+        _end("stopped; the same command goes on from the last epoch", 130)
+    except Exception as error:
+        for line in traceback.format_exc().split("\n"):
+            say(line, sys.stderr)
+        if own_place(error):
+            _end(f"this is an error of your own module: {cause(error)}", 1)
+        _end("this is a fault of noiseproof: please report it with the lines above", 70)
 
 
 def _warn(message: Warning | str, *_where: object, **_: object) -> None:
     """One line, without the place in the code, which tells a user nothing."""
-    print(f"noiseproof: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    say(f"noiseproof: warning: {' '.join(str(message).split())}", sys.stderr)
 
 
-def _say(what: object, status: int) -> None:
-    print(f"noiseproof: {what}", file=sys.stderr)
+def _end(what: object, status: int) -> None:
+    say(f"noiseproof: {what}", sys.stderr)
     sys.exit(status)

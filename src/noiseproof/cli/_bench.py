@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from noiseproof._errors import UsageError
+from noiseproof._escape import printable
+
+from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
@@ -19,6 +26,36 @@ if TYPE_CHECKING:
 
 SILENCE = 60.0  # seconds after which a line is printed where there is no bar
 FIRST_LINE = 10.0  # seconds after which the first is
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridFlags:
+    """What a grid without a file takes beside data sets, noise, rates, losses and seeds."""
+
+    test: str = ""
+    """of your own data, the file or folder to test on; without one a part is held out"""
+    label: str = ""
+    """of a table, the column of the labels; by default label"""
+    text: str = ""
+    """of a table, the column of the texts to classify"""
+    image: str = ""
+    """of a table, the column of the image files to classify"""
+    truth: str = ""
+    """of a table, the column of the true labels, where they are known"""
+    ignore: tuple[str, ...] = ()
+    """of a table, columns that are no features"""
+    image_size: int = 0
+    """the side in pixels that your images are brought to; 0 for what suits them"""
+    skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False
+    """go on without files and rows of your data that cannot be read"""
+    model: str | None = None
+    """network by name, or one of your own, mymodule:name; by default what suits the data"""
+    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
+    """modules of your own to import first, whose registered losses a text may then name"""
+    weights: str = ""
+    """a file of weights to start from"""
+    freeze: tuple[str, ...] = ()
+    """patterns of the names of parameters that are not trained"""
 
 
 def bench(
@@ -36,6 +73,8 @@ def bench(
     seeds: tuple[int, ...] = (),
     epochs: int | None = None,
     protocol: Literal["paper", "authors"] | None = None,
+    grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # noqa: B008  # frozen
+    title: Annotated[str, tyro.conf.arg(name="name", metavar="TITLE")] = "",
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
     data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     executor: Literal["local", "ray"] = "local",
@@ -46,19 +85,26 @@ def bench(
 ) -> None:
     """Run a table or a figure of the paper, or a grid of your own: noiseproof bench quick.
 
+    Without a name, the losses are compared on the data sets that are given, such as
+    csv:reviews.csv: noiseproof bench --dataset csv:reviews.csv --text review --loss ce gce nce+rce.
     A run that is there is not run again; stopped and started again, a bench goes on where it was.
 
     Args:
-        name: quick, table-symmetric, figure-1, ... (--list has all), or a TOML file.
+        name: quick, table-symmetric, figure-1, ... (--list has all), or a TOML file; none for a
+            grid of the flags below.
         list: list the benches.
-        dry_run: say how many runs there are, which are done, and how long the rest will take here.
-        dataset: only these data sets.
+        dry_run: say how many runs there are, which are done, which data is missing, and how long
+            the rest will take here.
+        dataset: only these data sets; or, for a grid, any of them or data of your own: folder:DIR,
+            csv:FILE, parquet:FILE, npz:FILE.
         noise: only these kinds of noise; none is the clean labels.
         rate: only these noise rates.
         loss: only these losses, such as ce NCE+RCE.
         seeds: these seeds in place of the bench's.
         epochs: so many epochs in place of the bench's.
         protocol: where settings come from: the paper, or its authors' code.
+        grid: for a grid of the flags alone.
+        title: what a grid is called.
         out: the folder of results, each run in a folder of its own.
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
         executor: this machine, or a Ray cluster.
@@ -69,16 +115,25 @@ def bench(
     """
     from noiseproof import bench as benches
 
-    if list or not name:
+    if list or not (name or dataset):
         _list([benches.bench(known) for known in benches.names()])
         return
-    found = benches.read_bench(name) if name.endswith(".toml") else benches.bench(name)
-    found = found.narrow(
-        dataset=dataset, noise=noise, rate=rate, loss=loss, seeds=seeds, epochs=epochs,
-        protocol=protocol,
-    )  # fmt: skip
+    if name:
+        _refuse_grid_flags(name, grid, title)
+        found = benches.read_bench(name) if name.endswith(".toml") else benches.bench(name)
+        found = found.narrow(
+            dataset=dataset, noise=noise, rate=rate, loss=loss, seeds=seeds, epochs=epochs,
+            protocol=protocol,
+        )  # fmt: skip
+    else:
+        axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
+        found = benches.comparison(
+            dataset, loss, seeds, title=title, **axes | dataclasses.asdict(grid)
+        )
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
+    if executor == "local" and (missing := _missing_data(plan, data_root)):
+        say(missing)
     if dry_run:
         return
     with ExitStack() as stack:
@@ -88,6 +143,17 @@ def bench(
             device=device, keep_models=keep_models, watch=watch,
         )  # fmt: skip
     _say_outcome(outcome, out)
+
+
+def _refuse_grid_flags(name: str, grid: GridFlags, title: str) -> None:
+    given = [f.name for f in dataclasses.fields(grid) if getattr(grid, f.name) != f.default]
+    given += ["name"] if title else []
+    if given:
+        flag = given[0].replace("_", "-").replace("imports", "import")
+        raise UsageError(
+            f"--{flag} is for a grid of flags, and {name} is a bench: leave one of them out, or "
+            "write it into a TOML file"
+        )
 
 
 def _list(benches: list[Bench]) -> None:
@@ -109,20 +175,50 @@ def _list(benches: list[Bench]) -> None:
 def _say_plan(plan: Plan, out: Path) -> None:
     bench, waiting = plan.bench, len(plan.waiting)
     runs = count(len(bench), "run")
-    print(f"{bench.title}: {runs}, {len(plan.done)} done, {waiting} to do, to {out}")
+    say(f"{bench.title}: {runs}, {len(plan.done)} done, {waiting} to do, to {out}")
     if len(plan.begun) == 1:
-        print("1 of them goes on from where it stopped")
+        say("1 of them goes on from where it stopped")
     elif plan.begun:
-        print(f"{len(plan.begun)} of them go on from where they stopped")
+        say(f"{len(plan.begun)} of them go on from where they stopped")
     for problem in plan.problems:
-        print(problem, file=sys.stderr)
+        say(problem, sys.stderr)
     if bench.missing:
-        print(f"cannot be run: {bench.missing}")
+        say(f"cannot be run: {bench.missing}")
     elif waiting:
         unknown = "an unknown time, until one has run"
         long = unknown if plan.seconds is None else _time(plan.seconds)
-        print(f"{'it' if waiting == 1 else 'they'} will take {long} here")
-    sys.stdout.flush()
+        say(f"{'it' if waiting == 1 else 'they'} will take {long} here")
+
+
+def _missing_data(plan: Plan, data_root: Path | None) -> str:
+    """A line on the data that the runs need and that is not here; empty where all is here."""
+    from noiseproof.catalogue import (
+        DATASETS,
+        HUMAN_FILES,
+        NOISES,
+        find_root,
+        folders_of,
+        is_here,
+    )
+
+    needed = {}
+    for run in (plan.resolutions(run)[0] for run in plan.waiting):
+        if run.dataset in DATASETS:
+            needed[run.dataset] = DATASETS[run.dataset].files
+        if run.noise in NOISES and (file := NOISES[run.noise].file):
+            needed[file] = HUMAN_FILES[file].files
+    root = find_root(data_root)
+    missing = [files for files in needed.values() if files and not is_here(files, root)]
+    if not missing:
+        return ""
+    remedy = "name another root with --data-root or NOISEPROOF_DATA"
+    if root.path != root.downloads and not root.path.is_dir():
+        what = ", ".join(files.name for files in missing)
+        return f"{what}: the data root {root.path} is no folder; make it, or {remedy}"
+    places = (", ".join(map(str, folders_of(files, root))) for files in missing)
+    what = "; ".join(f"{f.name}, looked for in {p}" for f, p in zip(missing, places, strict=True))
+    by = "when the bench runs" if find_spec("pooch") else 'after pip install "noiseproof[data]"'
+    return f"data that is not here: {what}; it is downloaded {by}, or {remedy}"
 
 
 def _time(seconds: float) -> str:
@@ -139,16 +235,16 @@ def _time(seconds: float) -> str:
 def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
     # whatever precision the workers will have
-    runs = {run.hash: run for given in plan.waiting for run in given.resolutions()}
+    runs = {run.hash: run for given in plan.waiting for run in plan.resolutions(given)}
     number = len(plan.waiting)
-    total = sum(run.resolve().epochs for run in plan.waiting)
+    total = sum(plan.resolutions(run)[0].epochs for run in plan.waiting)
     seen: dict[str, int] = {}
     ended = 0
 
     def line(event: RunEvent) -> str:
-        accuracy = "" if event.accuracy is None else f"test accuracy {event.accuracy:.2%}"
+        accuracy = "" if event.accuracy is None else f"accuracy {event.accuracy:.2%}"
         what = event.error or accuracy or "done by another process"
-        return f"{ended}/{number}  {runs[event.hash]}: {what}"
+        return printable(f"{ended}/{number}  {runs[event.hash]}: {what}")
 
     if not sys.stdout.isatty():
         began = time.monotonic()
@@ -183,7 +279,7 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
         Progress(
             TextColumn("{task.fields[ended]} runs"), BarColumn(bar_width=20),
             TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(), TextColumn("left"),
-            Remaining(compact=True), TextColumn("{task.fields[last]}"),
+            Remaining(compact=True), TextColumn("{task.fields[last]}", markup=False),
         )
     )  # fmt: skip
     task = bar.add_task("bench", total=total, ended=f"0/{number}", last="")
@@ -197,7 +293,9 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
                 bar.console.print(line(event), highlight=False, markup=False)
         bar.update(
             task, completed=sum(seen.values()), ended=f"{ended}/{number}",
-            last=f"{runs[event.hash].method} {event.accuracy:.1%}" if event.accuracy else "",
+            last=printable(f"{runs[event.hash].method} {event.accuracy:.1%}")
+            if event.accuracy
+            else "",
         )  # fmt: skip
 
     return watch
@@ -210,11 +308,12 @@ def _say_outcome(outcome: Outcome, out: Path) -> None:
 
     early = [(f"run {r.hash}", r.error) for r in outcome.records if r.error is not None]
     for problem in fold(outcome.failed) + fold(early, "ended early"):
-        print(problem, file=sys.stderr)
+        say(problem, sys.stderr)
     cell_table(cells(outcome.records))
     left = len(outcome.bench) - len(outcome.records)
     missing = f", {left} {'is' if left == 1 else 'are'} missing" if left else ""
     runs = count(len(outcome.records), "run")
-    print(f"\n{runs} in {out}{missing}; this took {math.ceil(outcome.seconds)} s")
+    print()
+    say(f"{runs} in {out}{missing}; this took {math.ceil(outcome.seconds)} s")
     if left:
         sys.exit(1)

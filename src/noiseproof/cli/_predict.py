@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from noiseproof._errors import UsageError, require
+from noiseproof._errors import UsageError
+from noiseproof._escape import csv_text
+
+from ._tables import say
 
 if TYPE_CHECKING:
     from noiseproof.train import Model
@@ -24,14 +25,15 @@ def predict(
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
-    """Predict the class of images with a trained run: noiseproof predict runs/HASH photo.png.
+    """Predict classes with a trained run: noiseproof predict runs/HASH photo.png new.csv.
 
-    Writes a CSV line for each image: the file, the index in it, the class and its probability.
+    Writes a CSV line for each sample: the file, the index in it, the class and its probability.
 
     Args:
         run: the folder of the run.
-        files: images (any that Pillow reads; they are resized), or npz files, each with an array
-            ``images`` or a single array.
+        files: images (any that Pillow reads; they are brought to size); tables, .csv or .parquet,
+            with the columns that the run was trained on; or npz files, each with an array
+            ``images`` or ``x`` or a single array.
         out: write the CSV here and not to the terminal.
         ema: use the moving average of the weights.
     """
@@ -39,19 +41,48 @@ def predict(
     from noiseproof.train import load
 
     model = load(run, ema=ema)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["file", "index", "class", "probability"])
+    rows: list[list[Any]] = [["file", "index", "class", "probability"]]
     for file in files:
-        images = _npz(file) if file.suffix.lower() == ".npz" else _image(file, model)
-        for i, row in enumerate(model.predict_proba(images)):
+        for i, row in enumerate(model.predict_proba(_read(file, model))):
             best = int(row.argmax())
-            writer.writerow([str(file), i, model.classes[best], f"{float(row[best]):.4f}"])
+            rows.append([str(file), i, model.classes[best], f"{float(row[best]):.4f}"])
+    text = csv_text(rows)
     if out is None:
-        sys.stdout.write(text.getvalue())
+        sys.stdout.write(text)
     else:
-        write_atomically(out, text.getvalue().encode())
-        print(f"written to {out}")
+        write_atomically(out, text.encode())
+        say(f"written to {out}")
+
+
+_TABLES = (".csv", ".tsv", ".gz", ".parquet")
+
+
+def _read(file: Path, model: Model) -> Any:
+    suffix = file.suffix.lower()
+    if suffix == ".npz":
+        return _npz(file)
+    return _table(file, model) if suffix in _TABLES else _image(file, model)
+
+
+def _table(file: Path, model: Model) -> Any:
+    """The columns of a table that the run was trained on."""
+    from noiseproof.sources import Problems
+    from noiseproof.sources._tables import numbers, read_table
+
+    columns, kind = model.inputs.columns, model.inputs.kind
+    if not columns:
+        raise UsageError(f"{file} is a table, and the run was trained on none")
+    problems = Problems(skip=False)
+    form = "parquet" if file.suffix.lower() == ".parquet" else "csv"
+    table = read_table(file, form, file.read_bytes(), problems)
+    values = [table.column(name, "the run's own column") for name in columns]
+    if kind == "features":
+        return numbers(table, columns, problems)
+    if kind == "text":
+        return [str(value) for value in values[0]]
+    import numpy as np
+
+    return np.concatenate([_image(file.parent / str(value), model) for value in values[0]])
 
 
 def _npz(file: Path) -> Any:
@@ -60,9 +91,10 @@ def _npz(file: Path) -> Any:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             names = list(arrays)
-            name = "images" if "images" in names else names[0] if len(names) == 1 else None
+            known = [name for name in ("images", "x", "x_test", "test_images") if name in names]
+            name = known[0] if known else names[0] if len(names) == 1 else None
             if name is None:
-                raise UsageError(f"{file} holds {', '.join(names)}; call the images 'images'")
+                raise UsageError(f"{file} holds {', '.join(names)}; call what is predicted 'x'")
             return arrays[name]
     except (ValueError, OSError) as error:
         if isinstance(error, UsageError | FileNotFoundError):
@@ -71,15 +103,14 @@ def _npz(file: Path) -> Any:
 
 
 def _image(file: Path, model: Model) -> Any:
-    import numpy as np
+    """An image as it was read for training."""
+    from noiseproof.data._decode import UnreadableError, read_image
 
-    image = require("PIL.Image", "images", "an image file")
-    channels, height, width = model.inputs.shape
+    if model.inputs.kind != "image":
+        raise UsageError(f"{file} is no table, and the run was trained on {model.inputs.kind}")
+    if not file.exists():
+        raise FileNotFoundError(2, "No such file or directory", str(file))
     try:
-        with image.open(file) as opened:
-            picture = opened.convert("L" if channels == 1 else "RGB").resize((width, height))
-    except (image.UnidentifiedImageError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise UsageError(f"{file} is no image that can be read") from None
-    return np.asarray(picture)[None]
+        return read_image(file, model.inputs.shape)[None]
+    except UnreadableError as error:
+        raise UsageError(f"{file}: {error}") from None

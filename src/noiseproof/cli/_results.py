@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from noiseproof._errors import UsageError
+from noiseproof._hints import nearest
+from noiseproof._imports import without_digest
 
+from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
@@ -53,7 +57,8 @@ def results(
         epochs: only runs of so many epochs.
         protocol: only runs with the settings of the paper, or of its authors' code.
         cells: mean and deviation over the seeds in place of the single runs.
-        csv: write a table with a row a run: settings, the last epoch, versions, machine.
+        csv: write a table with a row a run: settings, the last epoch, versions, machine; accuracies
+            are fractions from 0 to 1, while noiseproof report --format csv has percents.
         parquet: the same as a Parquet file.
         bundle: write the runs with their whole history into one file, to keep or to send.
         upgrade: rewrite and rename the folders of runs that an older version wrote.
@@ -74,7 +79,7 @@ def results(
     exported = (csv, parquet, bundle) != (None, None, None)
     reading = store.read(*places, last_only=not exported)
     for problem in reading.problems:
-        print(problem, file=sys.stderr)
+        say(problem, sys.stderr)
     records = _select(
         reading.records, dataset=dataset, noise=noise, rate=rate, loss=loss, seed=seed, model=model,
         epochs=epochs, protocol=() if protocol is None else (protocol,),
@@ -86,7 +91,7 @@ def results(
         raise UsageError(f"there are no runs to write: none in {where} can be read and has ended")
     for path, write in chosen:
         write(path, records)
-        print(f"{count(len(records), 'run')} written to {path}")
+        say(f"{count(len(records), 'run')} written to {path}")
     if chosen:
         return
     if cells:
@@ -116,8 +121,8 @@ def _upgrade(places: tuple[Path, ...]) -> None:
             folders, problems = store.upgrade(place)
             done = f"{count(len(folders), 'folder')} in {place}"
         for problem in problems:
-            print(f"noiseproof: {problem}", file=sys.stderr)
-        print(f"{done} brought to the format of this version")
+            say(f"noiseproof: {problem}", sys.stderr)
+        say(f"{done} brought to the format of this version")
 
 
 def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
@@ -132,7 +137,8 @@ def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
                 has = {getattr(r.run, shown) for r in records}
                 there = sorted(has, key=lambda v: (type(v).__name__, v))
                 known = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in there)
-                raise UsageError(f"no run has {name} {value}; they have {known}")
+                hint = nearest(value, there) if isinstance(value, str) else ""
+                raise UsageError(f"no run has {name} {value}{hint}; they have {known}")
     if records and not kept:
         raise UsageError("no run has all that was asked for at once; ask for less")
     return kept
@@ -159,11 +165,11 @@ _COLUMNS = ("run", "data set", "noise", "loss", "protocol", "model", "epochs", "
 def _row(record: Record) -> dict[str, str]:
     from noiseproof.catalogue import noise_title
 
-    run = record.run
-    accuracy = f"{record.accuracy:.2%}" if record.history else ""
-    ended = "failed" if record.error is not None else accuracy
+    run, accuracy = record.run, record.accuracy
+    number = f"{accuracy:.2%}" if math.isfinite(accuracy) else "-"
+    ended = "failed" if record.error is not None else number
     values = (
-        run.folder, run.dataset, noise_title(run.noise, run.rate), run.method, run.protocol,
-        run.model, str(run.epochs), str(run.seed), ended,
+        run.name or record.hash, without_digest(run.dataset), noise_title(run.noise, run.rate),
+        run.method, run.protocol, without_digest(run.model), str(run.epochs), str(run.seed), ended,
     )  # fmt: skip
     return dict(zip(_COLUMNS, values, strict=True))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, TextIO
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from noiseproof._escape import printable
+from noiseproof._imports import setting_text, without_digest
+from noiseproof.results import HELD_OUT_ACCURACY
 
 if TYPE_CHECKING:
     from noiseproof.results import Cell
 
 _WIDE = 1_000_000  # characters: what is read from a file or a pipe has no width
 _GAP = 2
+_MANY = 500  # rows: rich takes half a millisecond for each
 _FOLDED = 12  # no narrower, or a text becomes a column of letters
 
 Column = tuple[str, Sequence[str]]
@@ -21,14 +24,16 @@ Column = tuple[str, Sequence[str]]
 
 def say(line: str, file: TextIO | None = None) -> None:
     """Print a line that may hold names from a bundle: what would steer the terminal is shown."""
-    print(printable(line), file=file)
+    print(printable(line), file=file, flush=True)
 
 
 def width() -> int:
     """Of the terminal; without a limit where there is none."""
+    if not sys.stdout.isatty():
+        return _WIDE
     from rich.console import Console
 
-    return Console().width if sys.stdout.isatty() else _WIDE
+    return Console().width
 
 
 def width_of(columns: Sequence[Column], folds: Collection[str] = ()) -> int:
@@ -47,11 +52,14 @@ def show(
 
     Nothing is cut: where all is too wide, some columns fold, and then the terminal breaks lines.
     """
+    columns = [(name, [printable(text) for text in texts]) for name, texts in columns]
+    if width() == _WIDE or max(len(texts) for _, texts in columns) > _MANY:
+        _show_plainly(columns, right)
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    columns = [(name, [printable(text) for text in texts]) for name, texts in columns]
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for name, _ in columns:
         side: Literal["left", "right"] = "right" if name in right else "left"
@@ -61,6 +69,23 @@ def show(
     # rich cuts what does not fit, even to nothing.
     console = Console(width=max(width(), width_of(columns, folds)))
     console.print(table, highlight=False)
+
+
+def _show_plainly(columns: Sequence[Column], right: Collection[str]) -> None:
+    """Without styles and folds, in lines of any width."""
+    from rich.cells import cell_len
+
+    padded = []
+    for name, texts in columns:
+        cells = [name, *texts]
+        lengths = [len(cell) if cell.isascii() else cell_len(cell) for cell in cells]
+        widest = max(lengths)
+        fill = [" " * (widest - length) for length in lengths]
+        pairs = zip(fill, cells, strict=True) if name in right else zip(cells, fill, strict=True)
+        padded.append(["".join(pair) for pair in pairs])
+    gap = " " * _GAP
+    rows = (gap.join(row).rstrip() for row in zip(*padded, strict=True))
+    print("\n".join(rows), flush=True)
 
 
 def cell_table(cells: Sequence[Cell]) -> None:
@@ -81,13 +106,21 @@ def cell_table(cells: Sequence[Cell]) -> None:
         clean = [c for c in group if c.noise == "none"]
         noises = sorted({c.noise for c in group if c.noise != "none"}) or ["none"]
         for noise in noises:
-            title = f"{dataset}, {noise_title(noise)}, test accuracy in %" + (
+            title = f"{without_digest(dataset)}, {noise_title(noise)}, {_accuracy(group)} in %" + (
                 "" if protocol == "paper" else f", protocol {protocol}"
             )
             chosen = [c for c in group if c.noise == noise and noise != "none"]
             print()
             Console(width=_WIDE).print(Text(printable(title), style="bold"))
             _show([*clean, *chosen])
+
+
+def _accuracy(cells: Sequence[Cell]) -> str:
+    """What their accuracy is that of."""
+    columns = {record.accuracy_column for cell in cells for record in cell.records}
+    return (
+        "accuracy on held-out given labels" if columns == {HELD_OUT_ACCURACY} else "test accuracy"
+    )
 
 
 def _show(cells: Sequence[Cell]) -> None:
@@ -99,7 +132,7 @@ def _show(cells: Sequence[Cell]) -> None:
             rows.setdefault((method, apart), {})[cell.noise != "none", cell.rate] = cell_text(cell)
     columns: list[Column] = [("loss", [method for method, _ in rows])]
     for noisy, rate in places:
-        name = f"{rate:g}" if rate else "noisy" if noisy else "clean"
+        name = f"{rate:g}" if rate else "as given" if noisy else "clean"
         columns.append((name, [row.get((noisy, rate), "") for row in rows.values()]))
     numbers = [name for name, _ in columns[1:]]
     if any(apart for _, apart in rows):
@@ -110,17 +143,31 @@ def _show(cells: Sequence[Cell]) -> None:
 def _differences(cells: Sequence[Cell]) -> list[str]:
     """For each of these cells, its settings that are not the same in all of them.
 
-    Noise and rate have columns of their own.
+    Noise and rate have columns of their own. What the protocol sets is the same, also where it
+    depends on the rate, as the loss of some methods does.
     """
-    names = [
-        name
-        for name in dict.fromkeys(name for c in cells for name in c.settings)
-        if name not in ("noise", "rate") and len({repr(c.settings.get(name)) for c in cells}) > 1
-    ]
-    found = []
+    from noiseproof.results import protocol_settings
+
+    names = [n for n in _unlike([c.settings for c in cells]) if n not in ("noise", "rate")]
+    if not names:
+        return [""] * len(cells)
+    given = []
     for cell in cells:
-        found.append(", ".join(f"{n.replace('_', ' ')} {cell.settings.get(n)}" for n in names))
-    return found
+        expected = protocol_settings(cell)
+        set_by_protocol = [n for n in names if n in expected and cell.settings[n] == expected[n]]
+        given.append({n: cell.settings[n] for n in names if n not in set_by_protocol})
+    names = _unlike(given)
+    texts = [", ".join(f"{n.replace('_', ' ')} {c.settings[n]}" for n in names) for c in cells]
+    short = [
+        ", ".join(setting_text(n, c.settings[n]) for n in names if n != "imports") for c in cells
+    ]
+    return short if len(set(short)) == len(set(texts)) else texts  # which digests tell apart
+
+
+def _unlike(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings that are not the same in all of these."""
+    names = dict.fromkeys(name for values in settings for name in values)
+    return [n for n in names if len({repr(values.get(n)) for values in settings}) > 1]
 
 
 def cell_text(cell: Cell) -> str:

@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import tyro
 
 from noiseproof._errors import require
-from noiseproof.catalogue import DATASETS, NETWORKS
+from noiseproof._imports import without_digest
+from noiseproof.catalogue import DATASETS, GIVEN, NETWORKS, OPTIMIZERS
+from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column
 from noiseproof.runs import CHOICES, ResolvedRun, Run
 
+from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
     from noiseproof.train import Progress
+
+
+HELD_OUT = "accuracy on the given labels of what was held out"
 
 
 def _flags() -> type[Run]:
@@ -28,20 +34,46 @@ def _flags() -> type[Run]:
     hints = get_type_hints(Run)
     shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
     choices = CHOICES | {
-        "dataset": tuple(name for name, d in DATASETS.items() if not d.missing),
+        "dataset": (
+            *(name for name, d in DATASETS.items() if not d.missing),
+            "csv:FILE",
+            "parquet:FILE",
+            "npz:FILE",
+            "folder:DIR",
+        ),
         "model": tuple(NETWORKS),
     }
+    own: dict[str, dict[str, Any]] = {
+        "imports": {"name": "import", "metavar": "[MODULE ...]"},
+        "model": {"metavar": "{" + ",".join(NETWORKS) + "}|MODULE:NAME"},
+        "weights": {"metavar": "FILE"},
+        "freeze": {"metavar": "[PATTERN ...]"},
+        "test": {"metavar": "FILE"},
+        "label": {"metavar": "COLUMN"},
+        "text": {"metavar": "COLUMN"},
+        "image": {"metavar": "COLUMN"},
+        "truth": {"metavar": "COLUMN"},
+        "ignore": {"metavar": "[COLUMN ...]"},
+    }
+    for name in OPTIMIZERS["adamw"].settings:
+        default = getattr(ResolvedRun, name)
+        own[name] = {"metavar": "FLOAT", "help_behavior_hint": f"(default: {default})"}
     fields = []
     for field in dataclasses.fields(Run):
         types = [t for t in get_args(hints[field.name]) if t is not type(None)]
         expected = types[0] if field.default is None else hints[field.name]
         named = "{" + ",".join(choices[field.name]) + "}" if field.name in choices else ""
-        if field.default is not None and not named:
+        if field.default is not None and not named and field.name not in own:
             continue
         hint: dict[str, Any] = {}
+        if field.name in own:
+            hint["help_behavior_hint"] = "(default: none)"
         if field.default is None:
             hint["help_behavior_hint"] = "(default: the protocol's)"
-        help_ = tyro.conf.arg(metavar=named or shown[expected], **hint)
+        if field.name == "holdout":
+            hint["help_behavior_hint"] = "(default: what suits the data)"
+        hint |= own.get(field.name) or {"metavar": named or shown[expected]}
+        help_ = tyro.conf.arg(**hint)
         annotated: Any = Annotated[hints[field.name], help_]
         fields.append((field.name, annotated, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
@@ -85,6 +117,8 @@ def train(
     from noiseproof.train._setup import device_of
 
     resolved = run.resolve(on_gpu=device_of(run.device).type == "cuda")
+    if run.dataset != resolved.dataset:
+        say(_about_own_data(run, resolved))
     folder = out / resolved.folder
     print(f"results go to {folder}", flush=True)
     before = len(_trained(folder)) if not force else 0
@@ -101,12 +135,38 @@ def train(
     if result.network is None:
         print("this run has ended before; --force runs it anew")
     last = result.history[-1]
-    ema = last.get("test_accuracy_ema")
+    column = accuracy_column(last)
+    ema = last.get(f"{column}_ema")
     beside = "" if ema is None else f" ({ema:.2%} with the averaged weights)"
-    print(
-        f"test accuracy {result.accuracy:.2%}{beside} after {count(len(result.history), 'epoch')}"
-    )
+    after = f"after {count(len(result.history), 'epoch')}"
+    if column is None:
+        say(f"trained, and tested on nothing, {after}")
+    else:
+        what = "test accuracy" if column == TEST_ACCURACY else HELD_OUT
+        say(f"{what} {result.accuracy:.2%}{beside} {after}")
     print(f"results in {result.folder}")
+
+
+def _about_own_data(run: Run, resolved: ResolvedRun) -> str:
+    """What is in data of the user's own, and how it will be trained on."""
+    content = run.content()
+    if content is None:
+        return ""
+    shape = "x".join(map(str, content.shape))
+    nouns = {
+        "image": f"images of {shape}", "text": "texts", "features": f"rows of {shape} numbers",
+        "tokens": f"rows of {shape} token ids",
+    }  # fmt: skip
+    tested = (
+        f"{resolved.holdout:.0%} of them held out"
+        if content.test is None
+        else f"{len(content.test):,} to test on"
+    )
+    model = f"{resolved.model}, {count(resolved.epochs, 'epoch')}, {resolved.optimizer}"
+    return (
+        f"{without_digest(content.name)}: {len(content.train):,} {nouns[content.kind]}, {tested}, "
+        f"{len(content.classes)} classes; {model}"
+    )
 
 
 def _show_settings(run: Run) -> None:
@@ -118,7 +178,8 @@ def _show_settings(run: Run) -> None:
     settings = {k: v for k, v in resolved.settings().items() if k not in ("name", "overrides")}
     width = max(map(len, settings))
     for name, value in settings.items():
-        print(f"  {name:{width}}  {value}")
+        text = " ".join(value) if isinstance(value, list) else str(value)
+        print(f"  {name:{width}}  {text or '-'}")
     print(f"  {'hash':{width}}  {resolved.hash}")
 
 
@@ -133,10 +194,13 @@ def _trained(folder: Path) -> list[dict[str, float]]:
 
 def _numbers(progress: Progress) -> dict[str, str]:
     row = progress.row
+    column = accuracy_column(row)
     return {
+        "labels": "given" if progress.run.noise == GIVEN else "noisy",
+        "tested": "test" if column != HELD_OUT_ACCURACY else "held out",
         "loss": f"{row['train_loss']:.4f}",
         "train": f"{row['train_accuracy']:.1%}",
-        "test": f"{row['test_accuracy']:.1%}",
+        "test": "-" if column is None else f"{row[column]:.1%}",
         "speed": _short(progress.images_per_second),
     }
 
@@ -158,13 +222,14 @@ def _progress(run: ResolvedRun, before: int, stack: ExitStack) -> Callable[[Prog
             MofNCompleteColumn(),
             BarColumn(bar_width=10),
             TextColumn(
-                "loss {task.fields[loss]}  noisy {task.fields[train]}  "
-                "test {task.fields[test]}  {task.fields[speed]}/s"
+                "loss {task.fields[loss]}  {task.fields[labels]} {task.fields[train]}  "
+                "{task.fields[tested]} {task.fields[test]}  {task.fields[speed]}/s"
             ),
             TimeRemainingColumn(compact=True),
         )
     )
     blank: dict[str, Any] = dict.fromkeys(("loss", "train", "test", "speed"), "-")
+    blank |= {"labels": "labels", "tested": "test"}
     task = bar.add_task("train", total=run.epochs, completed=before, **blank)
 
     def watch(progress: Progress) -> None:
@@ -186,7 +251,8 @@ def _lines(every: float = 5.0) -> Callable[[Progress], None]:
         n = _numbers(progress)
         print(
             f"epoch {progress.epoch}/{progress.epochs}: loss {n['loss']}, "
-            f"noisy labels {n['train']}, test {n['test']}, {n['speed']} images/s",
+            f"{n['labels']} labels {n['train']}, {n['tested']} {n['test']}, "
+            f"{n['speed']} samples/s",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""Images and labels as tensors, from published files, and batches of them on the device.
+"""Inputs and labels as tensors, from published files or one's own, and batches of them.
 
 >>> from noiseproof import data
 >>> digits = data.load("digits")
@@ -14,6 +14,8 @@ from ._errors import DamagedFileError, DataError, MissingDataError
 from ._human import human, human_names
 from ._load import load, names
 from ._loader import Batch, Loader
+from ._own import from_dataset, from_folder, from_table, load_content, load_source
+from ._text import TextCoding
 
 __all__ = [
     "Augment",
@@ -24,9 +26,15 @@ __all__ = [
     "Loader",
     "MissingDataError",
     "Split",
+    "TextCoding",
     "from_arrays",
+    "from_dataset",
+    "from_folder",
+    "from_table",
     "human",
     "human_names",
     "load",
+    "load_content",
+    "load_source",
     "names",
 ]

@@ -1,4 +1,4 @@
-"""A data set: images and labels as tensors, and what is needed to read them."""
+"""A data set: inputs and labels as tensors, and what is needed to read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._errors import UsageError
+from ..sources import Kind
+from ._text import TextCoding
 
+_NOUNS = {"image": "images", "features": "rows of features", "tokens": "rows of token ids",
+          "text": "texts"}  # fmt: skip
 _CHANNELS = (1, 3)  # grey and colour; from these the layout is inferred
 _UNNAMED_CLASSES = 1000  # that labels may go up to without names, be there ever so few images
 _RENUMBER = (
@@ -24,43 +28,80 @@ _RENUMBER = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Images, uint8 [N, C, H, W], and their labels, int64 [N]."""
+    """Inputs, one for each sample, and their labels, int64 [N].
 
-    images: Tensor
+    Attributes:
+        inputs: images, uint8 [N, C, H, W]; or features, float32 [N, D] or of any further shape; or
+            token ids, int64 [N, L].
+        labels: as they are given.
+        truth: the true labels, where they are known and differ from those given.
+    """
+
+    inputs: Tensor
     labels: Tensor
+    truth: Tensor | None = None
 
     def __post_init__(self) -> None:
-        if self.images.dtype != torch.uint8 or self.images.ndim != 4:
+        if kind_of(self.inputs) is None:
             raise UsageError(
-                f"images must be uint8 [N, C, H, W], not {_describe(self.images)}; "
+                f"images must be uint8 [N, C, H, W], not {_describe(self.inputs)}; "
                 "from_arrays takes other layouts"
             )
-        if 0 in self.images.shape[1:]:
-            raise UsageError(f"images of {_shape(self.images)} have no pixels; give others")
-        if self.labels.dtype != torch.int64 or self.labels.shape != self.images.shape[:1]:
-            raise UsageError(
-                f"labels must be int64, one for each of {len(self.images)} images, "
-                f"not {_describe(self.labels)}"
-            )
+        if 0 in self.inputs.shape[1:]:
+            empty = "have no pixels" if self.inputs.dtype == torch.uint8 else "are empty"
+            raise UsageError(f"{_NOUNS[self.kind]} of {_shape(self.inputs)} {empty}; give others")
+        for name, labels in (("labels", self.labels), ("true labels", self.truth)):
+            if labels is None:
+                continue
+            if labels.dtype != torch.int64 or labels.shape != self.inputs.shape[:1]:
+                raise UsageError(
+                    f"{name} must be int64, one for each of {len(self.inputs)} "
+                    f"{_NOUNS[self.kind]}, not {_describe(labels)}"
+                )
+
+    @property
+    def kind(self) -> Kind:
+        """What the inputs are."""
+        return kind_of(self.inputs) or "image"
+
+    @property
+    def images(self) -> Tensor:
+        """The inputs, where they are images."""
+        return self.inputs
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.inputs)
 
     def __repr__(self) -> str:
-        return f"Split({len(self)} images {_shape(self.images)})"
+        return f"Split({len(self)} {_NOUNS[self.kind]} {_shape(self.inputs)})"
+
+
+def kind_of(inputs: Tensor) -> Kind | None:
+    """What inputs are, by their type; None if they are nothing that is known."""
+    if inputs.dtype == torch.uint8 and inputs.ndim == 4:
+        return "image"
+    if inputs.dtype == torch.float32 and inputs.ndim >= 2:
+        return "features"
+    if inputs.dtype == torch.int64 and inputs.ndim == 2:
+        return "tokens"
+    return None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Training and test images with their labels and the names of the classes.
+    """Inputs to train and to test on with their labels and the names of the classes.
 
     Attributes:
         name: the name that ``load`` takes.
-        train: the training images and their labels.
-        test: the test images and their labels.
+        train: what is trained on.
+        test: what is tested on; it may be empty.
         classes: the name of each class.
-        mean: of each channel over the training images, scaled to 0..1.
-        std: the standard deviation of each channel, likewise.
+        mean: over the training set, of each channel of images, scaled to 0..1, or of each feature
+            (of features of several dimensions: of each entry of the first); empty for token ids.
+        std: the standard deviation, likewise.
+        coding: how texts become token ids, if the inputs are texts.
+        columns: of a table, those that the inputs come from.
+        notes: what a user should know of how the data was read.
     """
 
     name: str
@@ -69,49 +110,73 @@ class Dataset:
     classes: tuple[str, ...]
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    coding: TextCoding | None = None
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        channels = self.train.images.shape[1]
+        kind, noun = self.train.kind, _NOUNS[self.train.kind]
         if not len(self.train):
-            raise UsageError(f"{self.name} has no images to train on")
-        if len(self.test) and self.test.images.shape[1:] != self.train.images.shape[1:]:
-            sizes = f"{_shape(self.train.images)}, those to test on {_shape(self.test.images)}"
-            raise UsageError(f"images to train on are {sizes}; they must be of one size")
+            raise UsageError(f"{self.name} has no {noun} to train on")
+        ours, theirs = self.train.inputs, self.test.inputs
+        if len(self.test) and (ours.shape[1:] != theirs.shape[1:] or ours.dtype != theirs.dtype):
+            sizes = f"{_shape(ours)}, those to test on {_shape(theirs)}"
+            raise UsageError(f"{noun} to train on are {sizes}; they must be of one size")
         numbers = (*self.mean, *self.std)
+        channels = 0 if kind == "tokens" else ours.shape[1]
         if (
             not len(self.mean) == len(self.std) == channels
             or not all(map(math.isfinite, numbers))
             or not all(s > 0 for s in self.std)
         ):
+            what = "channels" if kind == "image" else "features"
             raise UsageError(
-                f"mean and std must have a number for each of {channels} channels, std above 0; "
-                f"they are {self.mean} and {self.std}"
+                f"mean and std must have a number for each of {channels} {what}, std above 0; "
+                f"they are {self.mean!s:.80} and {self.std!s:.80}"
             )
         for split in (self.train, self.test):
-            _check_range(split.labels, self.num_classes)
+            for labels in (split.labels, split.truth):
+                if labels is not None:
+                    _check_range(labels, self.num_classes)
         if self.num_classes < 2:
             raise UsageError(
                 f"{self.name} has {self.num_classes} class; a classifier needs two: name also "
-                "those that no image here is of, with classes="
+                f"those that no {noun.removesuffix('s')} here is of, with classes="
             )
+
+    @property
+    def kind(self) -> Kind:
+        """What is classified: ``image``, ``text``, ``features`` or ``tokens``."""
+        return "text" if self.coding is not None else self.train.kind
 
     @property
     def num_classes(self) -> int:
         return len(self.classes)
 
+    @property
+    def vocabulary(self) -> int:
+        """How many token ids there are; 0 where inputs are none."""
+        if self.coding is not None:
+            return self.coding.buckets
+        if self.train.kind != "tokens":
+            return 0
+        return max(int(s.inputs.max()) for s in (self.train, self.test) if len(s)) + 1
+
     def __repr__(self) -> str:
+        what = f"{_NOUNS[self.kind]} {_shape(self.train.inputs)}"
         return (
-            f"Dataset({self.name!r}, {len(self.train)} + {len(self.test)} images "
-            f"{_shape(self.train.images)}, {self.num_classes} classes)"
+            f"Dataset({self.name!r}, {len(self.train)} + {len(self.test)} {what}, "
+            f"{self.num_classes} classes)"
         )
 
 
 def from_arrays(
-    train_images: Any,
+    train_inputs: Any,
     train_labels: Any,
-    test_images: Any,
-    test_labels: Any,
+    test_inputs: Any = (),
+    test_labels: Any = (),
     *,
+    truth: Any = None,
     classes: Sequence[str] | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
@@ -120,45 +185,79 @@ def from_arrays(
 ) -> Dataset:
     """A data set from NumPy arrays or tensors, which are copied.
 
+    Without anything to test on, a run holds a part of the training set out.
+
     Args:
-        train_images: uint8, [N, H, W], [N, C, H, W] or [N, H, W, C].
-        train_labels: integers [N], from 0.
-        test_images: like ``train_images``; an empty list if there are none.
+        train_inputs: images, uint8 [N, H, W], [N, C, H, W] or [N, H, W, C]; or features, floating
+            point [N, D] or of more dimensions, such as float images [N, C, H, W]; or token ids,
+            integers [N, L], padded with 0.
+        train_labels: integers [N], from 0; or names of classes.
+        test_inputs: like ``train_inputs``; an empty list if there are none.
         test_labels: like ``train_labels``.
-        classes: the name of each class. Default: the numbers from 0 to the largest label, which
-            may be no larger than the number of images or 999.
-        mean: of each channel, images scaled to 0..1. Default: that of the training images.
-        std: the standard deviation of each channel, likewise.
-        layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape does not tell.
+        truth: the true labels of the training set, where they are known.
+        classes: the name of each class. Default: the names that the labels have, or the numbers
+            from 0 to the largest label, which may be no larger than the number of samples or 999.
+        mean: of each channel, images scaled to 0..1, or of each feature. Default: that of the
+            training set.
+        std: the standard deviation, likewise.
+        layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape of images does not tell.
         name: of the data set.
 
     >>> import numpy as np
     >>> photos = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
-    >>> pets = from_arrays(photos, [0, 1], photos, [0, 1], classes=["cat", "dog"])
+    >>> pets = from_arrays(photos, ["cat", "dog"], photos, ["cat", "dog"])
     >>> pets
     Dataset('own', 2 + 2 images 3x4x4, 2 classes)
-    >>> pets.train.images.shape
-    torch.Size([2, 3, 4, 4])
+    >>> pets.train.images.shape, pets.classes
+    (torch.Size([2, 3, 4, 4]), ('cat', 'dog'))
+    >>> from_arrays(np.eye(4, 3, dtype=np.float32), [0, 1, 0, 1])
+    Dataset('own', 4 + 0 rows of features 3, 2 classes)
     """
-    train = Split(_as_images(_as_tensor(train_images, "images"), layout), _as_labels(train_labels))
-    tested = _as_tensor(test_images, "images")
+    if classes is None:
+        (train_labels, test_labels, truth), classes = _numbered(train_labels, test_labels, truth)
+    inputs = _as_inputs(_as_tensor(train_inputs, "images"), layout)
+    true = None if truth is None else _as_labels(truth)
+    train = Split(inputs, _as_labels(train_labels), true)
+    tested = _as_tensor(test_inputs, "images")
     none = tested.ndim and not len(tested)  # whatever the type and shape of an empty list
     test = Split(
-        train.images[:0].clone() if none else _as_images(tested, layout), _as_labels(test_labels)
+        train.inputs[:0].clone() if none else _as_inputs(tested, layout), _as_labels(test_labels)
     )
     names = _number_classes(train, test) if classes is None else _class_names(classes)
     if len(train) and (mean is None or std is None):
-        computed = channel_statistics(train.images)
+        computed = channel_statistics(train.inputs)
         mean, std = (computed[0] if mean is None else mean), (computed[1] if std is None else std)
     return Dataset(name, train, test, names, _as_floats(mean, "mean"), _as_floats(std, "std"))
+
+
+def _numbered(*labels: Any) -> tuple[tuple[Any, ...], Sequence[str] | None]:
+    """Labels that are names as numbers, and the names in their order; others as they are."""
+    given = [[] if part is None or isinstance(part, Tensor) else part for part in labels]
+    try:
+        values = [np.asarray(part, dtype=object).tolist() for part in given]
+    except ValueError:  # lists of several lengths
+        return labels, None
+    if not all(isinstance(part, list) for part in values):
+        return labels, None
+    texts = [isinstance(value, str) for part in values for value in part]
+    if not texts or not all(texts) or any(isinstance(part, Tensor) for part in labels):
+        return labels, None
+    names = sorted({name for part in values for name in part})
+    number = {name: i for i, name in enumerate(names)}
+    found = tuple(
+        None if part is None else np.array([number[name] for name in value], np.int64)
+        for part, value in zip(labels, values, strict=True)
+    )
+    return found, names
 
 
 def _number_classes(train: Split, test: Split) -> tuple[str, ...]:
     """A name for each number up to the largest label, unless labels are no class numbers."""
     largest = max((int(s.labels.max()) for s in (train, test) if len(s)), default=-1)
-    images = len(train) + len(test)
-    if largest >= max(images, _UNNAMED_CLASSES):
-        raise UsageError(f"labels go up to {largest}, with {images} images in all; {_RENUMBER}")
+    samples = len(train) + len(test)
+    if largest >= max(samples, _UNNAMED_CLASSES):
+        noun = _NOUNS[train.kind]
+        raise UsageError(f"labels go up to {largest}, with {samples} {noun} in all; {_RENUMBER}")
     return tuple(map(str, range(largest + 1)))
 
 
@@ -178,15 +277,26 @@ def _as_floats(given: Any, name: str) -> tuple[float, ...]:
         raise UsageError(f"{name} must have a number for each channel, not {given!r:.60}") from None
 
 
-def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel of uint8 images, scaled to 0..1.
+def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each channel of uint8 images, scaled to 0..1, or of features.
 
-    They are computed from the counts of the 256 values, so they are exact. A channel that is
-    constant has a standard deviation of 1, so that one can divide by it.
+    Those of images are computed from the counts of the 256 values, so they are exact. A channel
+    that is constant has a standard deviation of 1, so that one can divide by it.
 
     >>> channel_statistics(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
     ((0.5,), (0.5,))
     """
+    if inputs.dtype == torch.int64:
+        return (), ()
+    if inputs.is_floating_point():
+        values = inputs.double().transpose(0, 1).flatten(1)
+        mean, deviation = values.mean(1), values.std(1, correction=0)
+        deviation[deviation < 1e-12] = 1
+        return tuple(mean.tolist()), tuple(deviation.tolist())
+    return _image_statistics(inputs)
+
+
+def _image_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     channels = images.shape[1]
     counts = torch.zeros(channels, 256, dtype=torch.int64)
     for start in range(0, len(images), 4096):  # bincount converts the bytes to int64
@@ -201,12 +311,29 @@ def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, 
     return tuple(mean.tolist()), tuple(deviation.tolist())
 
 
+def _as_inputs(inputs: Tensor, layout: str | None) -> Tensor:
+    """Images as uint8 [N, C, H, W], features as float32, token ids as int64."""
+    if inputs.dtype == torch.uint8:
+        return _as_images(inputs, layout)
+    if inputs.ndim < 2:
+        raise UsageError(f"inputs must be [N, ...], one for each sample, not {_describe(inputs)}")
+    if inputs.is_floating_point():
+        finite = torch.isfinite(inputs.flatten(1)).all(1)
+        if not bool(finite.all()):
+            row = int((~finite).nonzero()[0])
+            raise UsageError(f"features must be finite numbers; row {row} holds others")
+        return inputs.float()
+    if inputs.dtype != torch.bool and not inputs.is_complex() and inputs.ndim == 2:
+        if inputs.numel() and int(inputs.min()) < 0:
+            raise UsageError("token ids are 0 or more; features have to be floating point")
+        return inputs.long()
+    raise UsageError(
+        f"inputs must be uint8 images, floating-point features or rows of token ids, "
+        f"not {_describe(inputs)}"
+    )
+
+
 def _as_images(images: Tensor, layout: str | None) -> Tensor:
-    if images.dtype != torch.uint8:
-        raise UsageError(
-            f"images must be uint8, 0 to 255, not {_describe(images)}; numbers from 0 to 1 become "
-            "it with (images * 255).round() and a cast"
-        )
     if images.ndim == 3:
         return images.unsqueeze(1)
     if images.ndim != 4:

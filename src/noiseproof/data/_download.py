@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..catalogue import FileSet
+from ..catalogue import FileSet, has_archives
 from ._contents import is_file
 from ._errors import OTHER_ROOT, DamagedFileError, DataError, MissingDataError
 
@@ -75,13 +75,6 @@ def report_unwritable(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def has_archives(published: FileSet, root: Path) -> bool:
-    """Whether the root holds the archives that would be downloaded."""
-    return all(
-        name.endswith(_ARCHIVE_SUFFIX) and is_file(root / name) for name in published.downloads
-    )
-
-
 def fetch(published: FileSet, root: Path, folder: Path, searched: str) -> None:
     """Fill the folder of downloads, from archives in the root or from the mirrors.
 
@@ -99,7 +92,7 @@ def fetch(published: FileSet, root: Path, folder: Path, searched: str) -> None:
     try:
         new.mkdir(parents=True)
         for name, checksum in published.downloads.items():
-            if has_archives(published, root):
+            if has_archives(published, root, is_file):
                 path = root / name
                 _check_checksum(path, checksum)
             else:

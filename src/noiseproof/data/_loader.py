@@ -1,4 +1,4 @@
-"""Batches made on the device: the data set stays there as one uint8 tensor."""
+"""Batches made on the device: the data set stays there as one tensor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from .._errors import UsageError
 from .._seeds import derive
 from ._augment import Augment, AugmentParams
+from ._dataset import kind_of
 
 # Pixels augmented together: on a GPU many batches, so that there are few kernel launches, on a CPU
 # what fits into the cache.
@@ -18,11 +19,16 @@ _CHUNK_PIXELS = {"cpu": 1 << 19, "cuda": 1 << 23}
 
 
 class Batch(NamedTuple):
-    """Normalized images, their labels, and their indices in the data set."""
+    """Normalized inputs, their labels, and their indices in the data set."""
 
-    images: Tensor
+    inputs: Tensor
     labels: Tensor
     index: Tensor  # type: ignore[assignment]  # a tuple has a method of that name
+
+    @property
+    def images(self) -> Tensor:
+        """The inputs, where they are images."""
+        return self.inputs
 
 
 class Loader:
@@ -33,15 +39,16 @@ class Loader:
     ``epoch(n)`` is a chosen one.
 
     Args:
-        images: uint8 tensor [N, C, H, W].
+        inputs: images, uint8 [N, C, H, W]; features, float32 [N, D, ...]; or token ids, int64
+            [N, L], which are not normalized.
         labels: int64 tensor [N].
-        mean: of each channel, images scaled to 0..1.
-        std: of each channel, likewise.
+        mean: of each channel, images scaled to 0..1, or of each feature.
+        std: the standard deviation, likewise.
         batch_size: the last batch of an epoch is smaller where it does not divide N.
-        augment: random transforms, with new parameters every epoch. Default: none.
+        augment: random transforms of images, with new parameters every epoch. Default: none.
         shuffle: whether every epoch has a random order, or that of the data set.
-        device: where the images are kept and the batches are made.
-        dtype: of the images of a batch.
+        device: where the inputs are kept and the batches are made.
+        dtype: of the normalized inputs of a batch.
         seed: of the order and of the augmentation, which are independent of each other.
 
     >>> images, labels = torch.zeros(10, 1, 8, 8, dtype=torch.uint8), torch.arange(10)
@@ -53,7 +60,7 @@ class Loader:
 
     def __init__(
         self,
-        images: Tensor,
+        inputs: Tensor,
         labels: Tensor,
         *,
         mean: Sequence[float],
@@ -65,40 +72,51 @@ class Loader:
         dtype: torch.dtype = torch.float32,
         seed: int = 0,
     ) -> None:
-        if images.dtype != torch.uint8 or images.dim() != 4:
+        kind = kind_of(inputs)
+        if kind is None:
             raise UsageError(
                 f"images must be a uint8 tensor [N, C, H, W]; "
-                f"got {images.dtype} {list(images.shape)}"
+                f"got {inputs.dtype} {list(inputs.shape)}"
             )
-        if labels.shape != images.shape[:1]:
+        if labels.shape != inputs.shape[:1]:
             raise UsageError(
-                f"{len(images)} images need as many labels, a tensor [N]; got {list(labels.shape)}"
+                f"{len(inputs)} inputs need as many labels, a tensor [N]; got {list(labels.shape)}"
             )
-        if not len(mean) == len(std) == images.shape[1]:
+        channels = 0 if kind == "tokens" else inputs.shape[1]
+        if not len(mean) == len(std) == channels:
             raise UsageError(
-                f"mean and std have one number for each of {images.shape[1]} channels; "
+                f"mean and std have one number for each of {channels} channels; "
                 f"got {len(mean)} and {len(std)}"
             )
+        if augment and inputs.ndim != 4:
+            raise UsageError("crop, flip and rotate are for images; leave them out")
         if batch_size < 1:
             raise UsageError(f"batch_size must be at least 1; got {batch_size}")
         self.device = torch.device(device)
-        self.images = images.to(self.device)
+        self.inputs = inputs.to(self.device)
         self.labels = labels.to(self.device, torch.int64)
         self.batch_size = batch_size
         self.augment = augment or Augment()
         self.shuffle = shuffle
         self.dtype = dtype
         self.seed = seed
-        # (x / 255 - mean) / std as one multiplication and one addition
-        scale = 1 / (255 * torch.tensor(std, dtype=torch.float64))
-        shift = -torch.tensor(mean, dtype=torch.float64) / torch.tensor(std, dtype=torch.float64)
-        self.scale = scale.to(self.device, torch.float32).view(1, -1, 1, 1)
-        self.shift = shift.to(self.device, torch.float32).view(1, -1, 1, 1)
+        # (x / 255 - mean) / std as one multiplication and one addition; features have no 255
+        deviation = torch.tensor(std, dtype=torch.float64)
+        scale = 1 / (deviation * (255 if kind == "image" else 1))
+        shift = -torch.tensor(mean, dtype=torch.float64) / deviation
+        shape = (1, -1, *(1,) * (inputs.ndim - 2))
+        self.scale = scale.to(self.device, torch.float32).view(shape) if channels else None
+        self.shift = shift.to(self.device, torch.float32).view(shape) if channels else None
         self._next_epoch = 0
+
+    @property
+    def images(self) -> Tensor:
+        """The inputs, where they are images."""
+        return self.inputs
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
-        return -(-len(self.images) // self.batch_size)
+        return -(-len(self.inputs) // self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         number = self._next_epoch
@@ -111,34 +129,37 @@ class Loader:
         chunk = self.batch_size * max(1, self.chunk_size() // self.batch_size)
         for start in range(0, len(order), chunk):
             index = order[start : start + chunk]
-            images = self.normalize(self.pixels(index, params[start : start + chunk]))
+            inputs = self.normalize(self.take(index, params[start : start + chunk]))
             labels = self.labels[index]
-            parts = (torch.split(t, self.batch_size) for t in (images, labels, index))
+            parts = (torch.split(t, self.batch_size) for t in (inputs, labels, index))
             yield from map(Batch, *parts)
 
     def order(self, epoch: int) -> Tensor:
         """The indices of the samples in the order of this epoch."""
-        n = len(self.images)
+        n = len(self.inputs)
         if not self.shuffle:
             return torch.arange(n, device=self.device)
         return torch.randperm(n, generator=self._generator("order", epoch), device=self.device)
 
     def augment_params(self, epoch: int) -> AugmentParams:
         """The parameters of this epoch's augmentation, for its samples in order."""
-        return self.augment.sample_params(len(self.images), self._generator("augment", epoch))
+        return self.augment.sample_params(len(self.inputs), self._generator("augment", epoch))
 
-    def pixels(self, index: Tensor, params: AugmentParams) -> Tensor:
-        """The augmented images at ``index``, as uint8."""
-        return self.augment(self.images, params, index)
+    def take(self, index: Tensor, params: AugmentParams) -> Tensor:
+        """The inputs at ``index``, augmented, not yet normalized."""
+        return self.augment(self.inputs, params, index)
 
-    def normalize(self, pixels: Tensor) -> Tensor:
-        """Subtract the mean and divide by the standard deviation of each channel."""
-        return torch.addcmul(self.shift, pixels.to(torch.float32), self.scale).to(self.dtype)
+    def normalize(self, inputs: Tensor) -> Tensor:
+        """Subtract the mean and divide by the standard deviation; token ids stay as they are."""
+        if self.scale is None or self.shift is None:
+            return inputs
+        return torch.addcmul(self.shift, inputs.to(torch.float32), self.scale).to(self.dtype)
 
     def chunk_size(self) -> int:
         """The number of samples to augment together on this device."""
         pixels = _CHUNK_PIXELS.get(self.device.type, _CHUNK_PIXELS["cpu"])
-        return max(1, pixels // max(1, self.images.shape[2] * self.images.shape[3]))
+        channels = self.inputs.shape[1] if self.inputs.ndim == 4 else 1  # they move together
+        return max(1, pixels // max(1, self.inputs[:1].numel() // channels))
 
     def _generator(self, *purpose: Any) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(derive(self.seed, *purpose))

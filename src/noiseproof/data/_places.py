@@ -1,47 +1,18 @@
-"""Where files are searched for and downloaded to: a root that the user names, or a cache folder."""
+"""Files found or fetched, and read."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ..catalogue import FileSet
+from ..catalogue import FileSet, Root, files_in, find_root, folders_of, has_archives
 from ._contents import is_file, is_folder
-from ._download import fetch, has_archives, lock, report_unwritable
+from ._download import fetch, lock, report_unwritable
 from ._errors import OTHER_ROOT, DamagedFileError, MissingDataError
 
-ENV_VARIABLE = "NOISEPROOF_DATA"
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Root:
-    """A folder with data sets, and the folder inside it that downloads go to."""
-
-    path: Path
-    downloads: Path
-
-
-def find_root(root: str | os.PathLike[str] | None) -> Root:
-    """The root that is given, else ``NOISEPROOF_DATA``, else the user's cache folder."""
-    given = root if root is not None else os.environ.get(ENV_VARIABLE)
-    if given:
-        path = Path(given).expanduser()
-        return Root(path, path / "noiseproof")
-    path = _user_cache_dir() / "noiseproof"
-    return Root(path, path)
-
-
-def _user_cache_dir() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def obtain(
@@ -59,19 +30,18 @@ def obtain(
     dirs = find_root(root)
     _check_root(dirs)
     downloaded = dirs.downloads / published.name
-    for folder in _folders(published, dirs):
-        if folder != downloaded and (files := _all_files(published, folder)):
+    for folder in folders_of(published, dirs):
+        if folder != downloaded and (files := files_in(published, folder, is_file)):
             return read(files)
     try:
         return _read_downloaded(published, downloaded, read)
     except MissingDataError:
-        if not (download or has_archives(published, dirs.path)):
-            searched = _searched(published, dirs)
+        if not (download or has_archives(published, dirs.path, is_file)):
             raise MissingDataError(
-                f"{searched}; load with download=True, or {OTHER_ROOT}"
+                f"{_searched(published, dirs)}; load with download=True, or {OTHER_ROOT}"
             ) from None
     except DamagedFileError as damage:
-        if not (download or has_archives(published, dirs.path)):
+        if not (download or has_archives(published, dirs.path, is_file)):
             remedy = "load with download=True to have it fetched again"
             raise DamagedFileError(damage.path, damage.problem, remedy) from None
     with report_unwritable(dirs.downloads), lock(downloaded):
@@ -91,34 +61,14 @@ def _check_root(dirs: Root) -> None:
 
 
 def _read_downloaded(published: FileSet, folder: Path, read: Callable[[dict[str, Path]], T]) -> T:
-    files = _all_files(published, folder)
+    files = files_in(published, folder, is_file)
     if not files:
         raise MissingDataError(f"{published.name} is not in {folder}")
     return read(files)
 
 
-def _all_files(published: FileSet, folder: Path) -> dict[str, Path]:
-    """The path of every file; empty where one is missing."""
-    found = {}
-    for name in published.digests:
-        forms = (
-            [folder / name, folder / f"{name}.gz"] if name.endswith("ubyte") else [folder / name]
-        )
-        path = next((form for form in forms if is_file(form)), None)
-        if path is None:
-            return {}
-        found[name] = path
-    return found
-
-
-def _folders(published: FileSet, dirs: Root) -> list[Path]:
-    """The folders to search in, that of downloads among them."""
-    others = [dirs.path / folder for folder in published.folders]
-    return list(dict.fromkeys([*others, dirs.downloads / published.name]))
-
-
 def _searched(published: FileSet, dirs: Root) -> str:
     names = list(published.digests)
     files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    places = ", ".join(map(str, _folders(published, dirs)))
+    places = ", ".join(map(str, folders_of(published, dirs)))
     return f"{published.name} is not here: looked for {files} in {places}"

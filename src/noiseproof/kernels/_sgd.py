@@ -7,13 +7,13 @@ from torch import Tensor
 
 _MAX_PARTIALS = 1024  # programs of the first kernel, each with one partial sum
 _NORM_BLOCK = 4096  # elements of the gradient that a program of it reads at a time
-_UPDATE_BLOCK = 1024  # weights for each program of the second kernel
+UPDATE_BLOCK = 1024  # weights for each program of the second kernel
 
 
 def sgd(
     weights: Tensor, momentum_buffer: Tensor, compute_grad: Tensor, grad: Tensor, lr: Tensor,
     compute_weights: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float,
-    l1: float,
+    l1: float, num_decayed: int | None = None,
 ) -> Tensor:  # fmt: skip
     """``clip_grad_norm_`` and a step of ``torch.optim.SGD``, in place; returns the gradient's norm.
 
@@ -32,6 +32,7 @@ def sgd(
         weight_decay: as in ``torch.optim.SGD``.
         clip: the largest norm of the gradient; 0 for no clipping.
         l1: the factor of the L1 penalty, whose gradient is clipped with the rest.
+        num_decayed: how many weights decay, the first ones; None for all.
 
     Returns:
         The norm of the gradient before clipping, a float32 tensor of one element.
@@ -39,19 +40,29 @@ def sgd(
     from . import _sgd_kernels as kernels
 
     size, num_compute = weights.numel(), compute_grad.numel()
-    num_partials = min(_MAX_PARTIALS, -(-size // _NORM_BLOCK))
-    partials = torch.empty(num_partials, device=weights.device)
+    partials = partial_squared_norms(weights, compute_grad, grad, l1)
     norm = torch.empty((), device=weights.device)
-    if not num_compute:
-        compute_grad = grad  # never read
-    kernels.partial_squared_norms[(num_partials,)](
-        compute_grad, grad, weights, partials, num_compute, size, l1, L1=l1 > 0, BLOCK=_NORM_BLOCK
-    )
-    kernels.update[(-(-size // _UPDATE_BLOCK),)](
-        compute_grad, grad, weights, momentum_buffer,
+    kernels.update[(-(-size // UPDATE_BLOCK),)](
+        compute_grad if num_compute else grad, grad, weights, momentum_buffer,
         compute_weights if num_compute else weights, lr, partials, norm,
-        num_compute, size, num_partials, momentum, weight_decay, clip, l1,
+        num_compute, size, len(partials), momentum, weight_decay, clip, l1,
+        size if num_decayed is None else num_decayed,
         NESTEROV=nesterov, CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0,
-        PARTIALS=1 << max(0, num_partials - 1).bit_length(), BLOCK=_UPDATE_BLOCK,
+        DECAY_ALL=num_decayed is None,
+        PARTIALS=1 << max(0, len(partials) - 1).bit_length(), BLOCK=UPDATE_BLOCK,
     )  # fmt: skip
     return norm
+
+
+def partial_squared_norms(weights: Tensor, compute_grad: Tensor, grad: Tensor, l1: float) -> Tensor:
+    """Sums of the squares of parts of the gradient, with that of the L1 penalty; float32."""
+    from . import _sgd_kernels as kernels
+
+    size, num_compute = weights.numel(), compute_grad.numel()
+    num_partials = min(_MAX_PARTIALS, -(-size // _NORM_BLOCK))
+    partials = torch.empty(num_partials, device=weights.device)
+    kernels.partial_squared_norms[(num_partials,)](
+        compute_grad if num_compute else grad,  # never read
+        grad, weights, partials, num_compute, size, l1, L1=l1 > 0, BLOCK=_NORM_BLOCK,
+    )  # fmt: skip
+    return partials

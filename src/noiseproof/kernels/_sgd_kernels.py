@@ -11,7 +11,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1: tl.constexpr):
+def load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1: tl.constexpr):
     """The gradient at the indices ``at``, in float32, with that of the L1 penalty.
 
     Args:
@@ -53,7 +53,7 @@ def partial_squared_norms(
     total = 0.0
     for start in range(tl.program_id(0) * BLOCK, size, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
-        g = _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
+        g = load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
         total += tl.sum(g * g, 0)
     tl.store(partials + tl.program_id(0), total)
 
@@ -61,9 +61,9 @@ def partial_squared_norms(
 @triton.jit
 def update(
     compute_grad, grad, weights, momentum_buffer, compute_weights, lr, partials, norm,
-    num_compute, size, num_partials, momentum, weight_decay, clip, l1,
+    num_compute, size, num_partials, momentum, weight_decay, clip, l1, num_decayed,
     NESTEROV: tl.constexpr, CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr,
-    PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
+    DECAY_ALL: tl.constexpr, PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Clip, decay, momentum and step for a block of the weights; program 0 stores the norm.
 
@@ -83,10 +83,12 @@ def update(
         weight_decay: as in ``torch.optim.SGD``.
         clip: the largest norm.
         l1: the factor of the L1 penalty.
+        num_decayed: the number of weights that decay, which come first.
         NESTEROV: whether the momentum is Nesterov's.
         CLIP: whether the gradient is clipped.
         L1: whether there is an L1 penalty.
         COPY: whether there are weights in the compute dtype, M > 0.
+        DECAY_ALL: whether all weights decay.
         PARTIALS: the power of 2 from ``num_partials`` on.
         BLOCK: weights for each program.
     """
@@ -96,11 +98,14 @@ def update(
         tl.store(norm, total_norm)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
-    g = _load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
+    g = load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
     if CLIP:
         g = g * tl.minimum(clip / (total_norm + 1e-6), 1.0)
     w = tl.load(weights + at, inside, 0.0)
-    g += weight_decay * w
+    if DECAY_ALL:
+        g += weight_decay * w
+    else:
+        g = tl.where(at < num_decayed, g + weight_decay * w, g)
     m = momentum * tl.load(momentum_buffer + at, inside, 0.0) + g
     tl.store(momentum_buffer + at, m, inside)
     if NESTEROV:

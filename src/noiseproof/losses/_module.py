@@ -384,7 +384,8 @@ def register_name(name: str, loss: Any) -> None:
     declared_losses[name] = loss  # run again, as in a notebook, a definition replaces the first
     ours = loss.__module__.startswith(__name__.partition(".")[0] + ".")
     hyper, listed = getattr(loss, "declared_hyper", {}), getattr(loss, "listed", True)
-    declare(name, Signature(hyper, user=not ours, listed=listed))
+    module = "" if ours else str(loss.__module__)
+    declare(name, Signature(hyper, user=not ours, listed=listed, module=module))
 
 
 def listed_losses() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The networks of the paper with its initialization, from a seed.
+"""The networks of the paper with its initialization, from a seed; networks of the user's own.
 
 >>> from noiseproof import models
 >>> network = models.build("cnn8", num_classes=10, in_channels=3)
@@ -6,8 +6,10 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
+from ._factory import check_network, from_factory, imported
 from ._layers import AcceptsPaddedChannels, padded_channels
 from ._resnet import ResNet
+from ._weights import WeightsWarning, freeze, frozen_norms, load_weights
 
 __all__ = [
     "CNN4",
@@ -15,7 +17,14 @@ __all__ = [
     "MLP",
     "AcceptsPaddedChannels",
     "ResNet",
+    "WeightsWarning",
     "build",
+    "check_network",
+    "freeze",
+    "from_factory",
+    "frozen_norms",
+    "imported",
+    "load_weights",
     "names",
     "padded_channels",
 ]

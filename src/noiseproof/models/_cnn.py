@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -77,11 +78,11 @@ class CNN8(_ConvNet):
 
 
 class MLP(nn.Module):
-    """Two hidden layers of 256 units with batch norm and ReLU."""
+    """Two hidden layers of 256 units with batch norm and ReLU, for inputs of any shape."""
 
-    def __init__(self, num_classes: int = 10, in_channels: int = 1, image_size: int = 8) -> None:
+    def __init__(self, num_classes: int = 10, *shape: int) -> None:
         super().__init__()
-        sizes = (in_channels * image_size * image_size, 256, 256)
+        sizes = (math.prod(shape or (1, 8, 8)), 256, 256)
         layers: list[nn.Module] = [nn.Flatten()]
         for inputs, outputs in pairwise(sizes):
             layers += [nn.Linear(inputs, outputs), nn.BatchNorm1d(outputs), nn.ReLU()]

@@ -27,9 +27,11 @@ def conv_norm(
     """
     if _can_fuse(x, norm):
         return fused_conv_norm(x, conv, norm, relu=relu, residual=residual, pool=pool)
+    if x.shape[1] > conv.in_channels:  # a fused layer before this one padded them
+        x = x[:, : conv.in_channels]
     x = norm(conv(x))
     if residual is not None:
-        x = x + residual
+        x = x + residual[:, : x.shape[1]]
     if relu:
         x = F.relu(x)
     return F.max_pool2d(x, 2) if pool else x

@@ -5,10 +5,11 @@ And as values: `read` them, group them into the `cells` of a table, and compare 
 """
 
 from .._files import write_atomically
-from ._cells import Cell, cells
+from ._cells import OWN, Cell, cells, protocol_settings
 from ._claim import claim
+from ._examples import MAX_EXAMPLES, MAX_NAME, Example, read_examples, write_examples
 from ._export import has_setting, select, table, write_csv, write_parquet
-from ._history import History
+from ._history import HELD_OUT_ACCURACY, TEST_ACCURACY, History, accuracy_column
 from ._published import Published, published
 from ._records import MAX_PROBLEMS, Reading, Record, fold, read, write_bundle
 from ._store import ERROR, FORMAT, Folder
@@ -17,26 +18,36 @@ from ._upgrade import clear_failed, outdated, upgrade
 __all__ = [
     "ERROR",
     "FORMAT",
+    "HELD_OUT_ACCURACY",
+    "MAX_EXAMPLES",
+    "MAX_NAME",
     "MAX_PROBLEMS",
+    "OWN",
+    "TEST_ACCURACY",
     "Cell",
+    "Example",
     "Folder",
     "History",
     "Published",
     "Reading",
     "Record",
+    "accuracy_column",
     "cells",
     "claim",
     "clear_failed",
     "fold",
     "has_setting",
     "outdated",
+    "protocol_settings",
     "published",
     "read",
+    "read_examples",
     "select",
     "table",
     "upgrade",
     "write_atomically",
     "write_bundle",
     "write_csv",
+    "write_examples",
     "write_parquet",
 ]

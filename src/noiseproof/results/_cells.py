@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import statistics
@@ -9,8 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..catalogue import DATASETS, NOISES, rank_of
+from .. import syntax
+from .._errors import UsageError
+from .._imports import is_import
+from ..catalogue import DATASETS, NOISES, PROTOCOLS, method_named, rank_of
+from ..runs import CHOICES, ResolvedRun, Run
 from ._records import Record
+
+OWN = " (own)"  # behind the name of a user's own loss that could be taken for one of ours
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +34,8 @@ class Cell:
     rate: float
     """0 where there is none to choose"""
     method: str
-    """as papers print it, such as NCE+RCE; a text of one's own as it stands"""
+    """as papers print it, such as NCE+RCE; a text of one's own as it stands; a loss of one's own
+    that is called like one of ours as "NCE+RCE (own)", so that nobody takes it for that"""
     protocol: str
     settings: dict[str, Any]
     """all settings of its runs but the seed and the name"""
@@ -76,8 +84,42 @@ def cells(records: Iterable[Record]) -> list[Cell]:
         failed = [r for r in group if r.error is not None or not math.isfinite(100 * r.accuracy)]
         run = group[0].run
         settings = {k: v for k, v in run.settings().items() if k not in ("seed", "name")}
-        found.append(Cell(*run.condition, run.method, run.protocol, settings, well, failed))
+        found.append(Cell(*run.condition, _method(run), run.protocol, settings, well, failed))
     return sorted(found, key=_order)
+
+
+def protocol_settings(cell: Cell) -> dict[str, Any]:
+    """What the cell's protocol sets; empty for an unknown data set, protocol or loss."""
+    if cell.dataset not in DATASETS or cell.protocol not in PROTOCOLS:
+        return {}
+    given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
+    if cell.noise in CHOICES["noise"]:
+        given |= {"noise": cell.noise, "rate": cell.rate}
+    # The loss matters: a method may bring its own weight decay, and NLNL trains for more epochs.
+    loss = method_named(cell.method) or cell.settings["loss"]
+    if is_import(loss):  # what a record names is not looked for here
+        return {}
+    try:
+        expected = Run(**given, loss=loss).resolve().settings()
+    except UsageError:
+        return {}
+    return {name: value for name, value in expected.items() if name != "precision"}
+
+
+def _method(run: ResolvedRun) -> str:
+    own = "loss" in run.overrides and _is_ours(run.loss)
+    return run.method + OWN if own else run.method
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _is_ours(loss: str) -> bool:
+    """Whether a text names a method, or losses of ours alone."""
+    if method_named(loss) is not None:
+        return True
+    try:
+        return not syntax.uses_user_losses(syntax.read(loss))
+    except UsageError:
+        return False
 
 
 def _group_key(record: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any
 from .._errors import UsageError, require
 from .._escape import csv_text
 from .._files import write_atomically
+from .._hints import match_name
+from .._imports import without_digest
+from ..catalogue import DATASETS, NETWORKS, NOISES
 from ._records import Record
 
 
 def select(records: Iterable[Record], **wanted: Collection[Any]) -> list[Record]:
     """Those records whose settings are among the wanted values; an empty choice takes all.
 
-    A loss is wanted by its text or by its name in the papers, in any order and case.
+    A loss is wanted by its text or by its name in the papers, in any order and case, and data,
+    noise and networks by their names or titles: CIFAR-10 is cifar10.
 
     >>> from noiseproof import results
     >>> len(results.select([], dataset=["mnist"], loss=["NCE+RCE"], seed=[]))
@@ -36,7 +41,27 @@ def has_setting(record: Record, name: str, value: Any) -> bool:
     if not hasattr(record.run, name):
         known = ", ".join(record.run.settings())
         raise UsageError(f"runs have no setting {name!r}; they have {known}")
-    return bool(getattr(record.run, name) == value)
+    found = getattr(record.run, name)
+    if isinstance(value, str) and isinstance(found, str) and without_digest(found) == value:
+        return True
+    return bool(found == value) or (name in _TITLES and found == _named(name, value))
+
+
+_TITLES = {
+    "dataset": {text: name for name, d in DATASETS.items() for text in (name, d.title)},
+    "noise": {text: name for name, n in NOISES.items() for text in (name, n.title)},
+    "model": {name: name for name in NETWORKS},
+}
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _named(setting: str, text: str) -> str | None:
+    """What papers or users write in other ways, by its name here: CIFAR-10 is cifar10."""
+    known = _TITLES[setting]
+    try:
+        return known[match_name(text, known, setting)]
+    except UsageError:
+        return None
 
 
 def table(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -52,7 +77,9 @@ def table(records: Iterable[Record]) -> list[dict[str, Any]]:
         for group in ("versions", "machine"):
             about |= {f"{group}_{k}": v for k, v in about.pop(group, {}).items()}
         digests = about.pop("overrides", None) or {}
-        settings = record.run.settings() | {"overrides": " ".join(record.run.overrides)}
+        settings = {
+            k: " ".join(v) if isinstance(v, list) else v for k, v in record.run.settings().items()
+        }
         about |= {f"digest_{part}": digest for part, digest in digests.items()}
         last = {f"last_{k}": v for k, v in (record.history[-1] if record.history else {}).items()}
         seconds = sum(v for v in record.column("seconds") if not math.isnan(v))

@@ -10,6 +10,19 @@ from typing import overload
 from .._errors import UsageError
 
 Row = dict[str, float]
+TEST_ACCURACY = "test_accuracy"
+HELD_OUT_ACCURACY = "validation_accuracy"
+"""Of what was held out of the training set, whose labels are as noisy as the rest."""
+
+
+def accuracy_column(columns: Iterable[str]) -> str | None:
+    """The column by which a run is judged: the test set's or, without one, what was held out.
+
+    >>> accuracy_column(["train_loss", "validation_accuracy"])
+    'validation_accuracy'
+    """
+    known = list(columns)
+    return next((name for name in (TEST_ACCURACY, HELD_OUT_ACCURACY) if name in known), None)
 
 
 class History(Sequence[Row]):

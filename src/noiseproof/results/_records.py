@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError
 from .._files import write_atomically
 from ..runs import ResolvedRun
-from ._history import History, Row
+from ._history import History, Row, accuracy_column
 from ._legacy import upgraded_about, upgraded_columns, upgraded_settings
 from ._store import ERROR, FORMAT, Folder
 
@@ -43,15 +44,22 @@ class Record:
         if not isinstance(self.history, History):
             object.__setattr__(self, "history", History.from_rows(self.history))
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """That of the run."""
         return self.run.hash
 
     @property
     def accuracy(self) -> float:
-        """On the clean test set after the last epoch."""
-        return self.column("test_accuracy")[-1] if self.history else math.nan
+        """On the clean test set after the last epoch; without one, on what was held out."""
+        column = self.accuracy_column
+        return math.nan if column is None else self.column(column)[-1]
+
+    @property
+    def accuracy_column(self) -> str | None:
+        """The column of the history that its accuracy is in; None if nothing was evaluated."""
+        assert isinstance(self.history, History)
+        return accuracy_column(self.history.columns) if self.history else None
 
     def column(self, name: str) -> list[float]:
         """One number of every epoch."""
@@ -87,14 +95,9 @@ def read(*places: Path | str, last_only: bool = False) -> Reading:
     for place in map(Path, places):
         if not place.exists():
             problems.append(f"{place} is not there")
-        for source in _sources(place):
+        for source, read_source in _sources(place):
             try:
-                records = (
-                    _bundle(source, problems, last_only)
-                    if source.suffix == BUNDLE or source.is_file()
-                    else [_folder(source, last_only)]
-                )
-                for record in records:
+                for record in read_source(source, problems, last_only):
                     found.setdefault(record.hash, record)
             except _UntrainedError as error:
                 failed.append((source, str(error)))
@@ -135,26 +138,33 @@ def fold(failed: Iterable[tuple[object, str]], how: str = "could not be trained"
     ]
 
 
-def _sources(place: Path) -> Iterator[Path]:
-    if place.is_file() or any((place / name).exists() for name in (_ENDED, ERROR)):
-        yield place
+_Read = Callable[[Path, list[str], bool], list["Record"]]
+
+
+def _sources(place: Path) -> Iterator[tuple[Path, _Read]]:
+    """Bundles and folders, which may be those of runs, and what reads each."""
+    if place.is_file():
+        yield place, _bundle
+    elif any((place / name).exists() for name in (_ENDED, ERROR)):
+        yield place, _folder
     elif place.is_dir():
         with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries)
-        yield from (place / name for name in names if name.endswith(BUNDLE))
-        for name in names:
-            folder = os.path.join(place, name)
-            if any(os.path.exists(os.path.join(folder, file)) for file in (_ENDED, ERROR)):
-                yield Path(folder)
+            is_file = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+        names = sorted(is_file)
+        yield from ((place / name, _bundle) for name in names if name.endswith(BUNDLE))
+        yield from ((place / name, _folder) for name in names if not is_file[name])
 
 
-def _folder(path: Path, last_only: bool) -> Record:
+def _folder(path: Path, problems: list[str], last_only: bool) -> list[Record]:
+    """The run of a folder, unless it has not ended."""
     folder = Folder(path)
     ended = folder.read_json(_ENDED)
-    if ended is None and (failed := folder.read_json(ERROR)) is not None:
-        raise _UntrainedError(failed.get("error"))
+    if ended is None:
+        if (failed := folder.read_json(ERROR)) is not None:
+            raise _UntrainedError(failed.get("error"))
+        return []
     described = folder.read_json("run.json")
-    if described is None or ended is None:
+    if described is None:
         raise UsageError(f"{path} lacks its run.json; delete the folder to run it again")
     error, epochs = ended.pop("error", None), ended.pop("epochs", None)
     if not isinstance(epochs, int):
@@ -167,7 +177,7 @@ def _folder(path: Path, last_only: bool) -> Record:
             raise folder.damaged("history.csv")
     described.pop("hash", None)
     try:
-        return _record(described, described.pop("settings"), columns, error, path)
+        return [_record(described, described.pop("settings"), columns, error, path)]
     except _DAMAGE as error:
         why = f" ({error})" if isinstance(error, UsageError) else ""
         raise UsageError(
@@ -252,14 +262,28 @@ def _record(
     about.pop("upgraded", None)
     run = ResolvedRun.from_settings(settings)
     history = History(columns)
-    if history and "test_accuracy" not in history.columns:
+    if history and accuracy_column(history.columns) is None and "train_loss" not in history.columns:
         raise UsageError("the history has no test_accuracy")
     if error is not None and not isinstance(error, str):
         raise UsageError(f"the error is {error!r:.60}, not a text")
     for name in ("versions", "machine", "overrides"):
         if not isinstance(about.get(name, {}), Mapping):
             raise UsageError(f"{name} is {about[name]!r:.60}, not a mapping")
+    pairs = about.get("disbelieved", [])
+    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        raise UsageError(f"disbelieved is {pairs!r:.60}, no list of two classes and a number")
     noise_rate = about.get("noise_rate")
     if noise_rate is not None and not isinstance(noise_rate, int | float):
         raise UsageError(f"noise_rate is {noise_rate!r:.60}, not a number")
     return Record(run, history, about, error, path)
+
+
+def _is_pair(value: object) -> bool:
+    """Whether it is a class as given, a class as predicted, and how many."""
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 3
+        and isinstance(value[0], str)
+        and isinstance(value[1], str)
+        and type(value[2]) is int
+    )

@@ -17,9 +17,10 @@ from .._files import PART, write_atomically
 
 FORMAT = 2  # of records: run.json and the lines of bundles
 ERROR = "error.json"
+EXAMPLES = "examples.json"
 _FILES = (
     "run.json", "history.csv", "result.json", ERROR, "checkpoint.pt", "model.pt", "model-ema.pt",
-    "model.json",
+    "model.json", EXAMPLES,
 )  # fmt: skip
 
 
@@ -30,16 +31,17 @@ def _is_not_finite(value: Any) -> bool:
 class Folder:
     """What is kept of one run.
 
-    ===============  ============================================================
-    ``run.json``     the settings, and the versions and the machine that ran them
-    ``history.csv``  a row an epoch
-    ``result.json``  there once the run has ended: its last row and how it ended
-    ``error.json``   there while the run could not be trained: why
-    ===============  ============================================================
+    =================  ============================================================
+    ``run.json``       the settings, and the versions and the machine that ran them
+    ``history.csv``    a row an epoch
+    ``result.json``    there once the run has ended: its last row and how it ended
+    ``error.json``     there while the run could not be trained: why
+    ``examples.json``  a few images with a wrong label, and what the network says of them
+    =================  ============================================================
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = path if isinstance(path, Path) else Path(path)
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Numbers that are not finite become null, which every reader of JSON knows."""
@@ -52,7 +54,7 @@ class Folder:
         try:
             with open(os.path.join(self.path, name), "rb") as file:
                 content = json.loads(file.read())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, UnicodeDecodeError, RecursionError):
             content = None

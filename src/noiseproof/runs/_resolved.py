@@ -13,7 +13,11 @@ from typing import Any, get_origin, get_type_hints
 
 from .. import catalogue
 from .._errors import UsageError
+from .._imports import is_import, without_digest
+from ..sources import Source
 from ._schedules import SCHEDULES
+
+_PLACES = ("device", "paths")  # where a run is trained and what it needs is; no settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +34,10 @@ class ResolvedRun:
     rate: float
     variant: str
     loss: str
-    """the canonical text, every number written out; of a user's own loss its name"""
+    """the canonical text, every number written out; of a user's own loss its name, or
+    ``module:name@digest``"""
     model: str
+    """by name, or a user's own as ``module:name@digest``"""
     protocol: str
     epochs: int
     batch_size: int
@@ -52,12 +58,29 @@ class ResolvedRun:
     precision: str
     seed: int
     optimizer: str = "sgd"
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    decay_on: str = "all"
+    warmup: float = 0.0
+    schedule_by: str = "epoch"
+    label_smoothing: float = 0.0
+    mixup: float = 0.0
+    imports: tuple[str, ...] = ()
+    """modules of the user's that declare losses, as ``module@digest``"""
+    weights: str = ""
+    """the file of weights that it starts from, as ``name@digest``"""
+    freeze: tuple[str, ...] = ()
+    """patterns of the names of parameters that are not trained"""
     overrides: tuple[str, ...] = ()
     """what was given in place of what the settings name: data, labels, loss, network, prior"""
     name: str = ""
     """that the user gave to the run, by which its results are found again"""
     device: str = field(default="auto", compare=False)
     """where it is trained; no part of what the run is"""
+    paths: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """where the files and modules are that it names by a digest, such as ``("weights",
+    "/home/me/r18.pt")``; no part of what the run is"""
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> ResolvedRun:
@@ -85,9 +108,9 @@ class ResolvedRun:
     def settings(self) -> dict[str, Any]:
         """Every setting by name, as plain values: what a record holds."""
         values = dict(vars(self))
-        del values["device"]
-        values["overrides"] = list(self.overrides)
-        return values
+        for name in _PLACES:
+            del values[name]
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @property
     def hash(self) -> str:
@@ -108,14 +131,24 @@ class ResolvedRun:
         """Runs of one key can be trained side by side."""
         return (
             self.dataset, self.model, self.epochs, self.batch_size, self.holdout, self.precision,
-            self.device,
+            self.freeze, self.device,
         )  # fmt: skip
+
+    @property
+    def source(self) -> Source | None:
+        """Where its data of the user's own is, if it is trained on such and that is known."""
+        text = self.place("data")
+        return Source.from_json(text) if text else None
+
+    def place(self, what: str) -> str:
+        """Where a file is that it names by a digest; empty where that is not known."""
+        return dict(self.paths).get(what, "")
 
     @property
     def method(self) -> str:
         """What a table calls its loss, such as NCE+RCE."""
-        if "loss" in self.overrides:
-            return self.loss
+        if "loss" in self.overrides or is_import(self.loss):
+            return without_digest(self.loss)
         return catalogue.label_of(
             self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol
         )
@@ -127,8 +160,8 @@ class ResolvedRun:
 
     def means(self, loss: str) -> bool:
         """Whether a text, by name or in full, is this run's loss."""
-        if "loss" in self.overrides:
-            return loss == self.loss
+        if "loss" in self.overrides or is_import(self.loss):
+            return loss in (self.loss, without_digest(self.loss))
         try:
             found = catalogue.resolve_loss(
                 loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol
@@ -137,14 +170,36 @@ class ResolvedRun:
             return False
         return found.loss == self.loss
 
-    def lr_at(self, epoch: int) -> float:
-        """The learning rate of an epoch, the first being 0."""
-        return SCHEDULES[self.schedule](self.lr, self.lr_floor, epoch, self.epochs)
+    @property
+    def lr_varies(self) -> bool:
+        """Whether the learning rate changes within an epoch."""
+        return self.warmup > 0 or self.schedule_by == "step"
+
+    def lr_at(self, epoch: int, step: int = 0, *, steps: int = 1) -> float:
+        """The learning rate of a step; by default that of the epoch's first.
+
+        Warm-up is linear: of W steps, the first has lr / W and the last has lr. The schedule goes
+        over what is left, and by epoch it has the value of the epoch's first step, or of the first
+        after the warm-up.
+
+        Args:
+            epoch: the first is 0.
+            step: in the epoch; the first is 0.
+            steps: how many an epoch has, for warm-up and for schedules by step.
+        """
+        at = epoch * steps + step
+        warmup = round(self.warmup * steps)
+        if at < warmup:
+            return self.lr * (at + 1) / warmup
+        if self.schedule_by == "epoch":
+            at = max(epoch * steps, warmup)
+        done, total = (at - warmup) / steps, (self.epochs * steps - warmup) / steps
+        return SCHEDULES[self.schedule](self.lr, self.lr_floor, done, total)
 
     def __str__(self) -> str:
         noise = catalogue.noise_title(self.noise, self.rate)
         named = f"{self.name}: " if self.name else ""
-        return f"{named}{self.dataset}, {noise}, {self.method}, seed {self.seed}"
+        return f"{named}{without_digest(self.dataset)}, {noise}, {self.method}, seed {self.seed}"
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:
@@ -166,7 +221,7 @@ def check_name(name: str) -> str:
 @functools.cache
 def _defaults(cls: Any) -> list[tuple[str, Any]]:
     """The settings that have a default, and it."""
-    fields = [f for f in dataclasses.fields(cls) if f.name != "device"]
+    fields = [f for f in dataclasses.fields(cls) if f.name not in _PLACES]
     return [(f.name, f.default) for f in fields if f.default is not dataclasses.MISSING]
 
 
@@ -177,7 +232,7 @@ def _setting_types(cls: Any) -> dict[str, tuple[type, bool]]:
     return {
         f.name: (get_origin(hints[f.name]) or hints[f.name], f.default is dataclasses.MISSING)
         for f in dataclasses.fields(cls)
-        if f.name != "device"
+        if f.name not in _PLACES
     }
 
 

@@ -5,18 +5,28 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import catalogue, syntax
 from .._errors import UsageError
 from .._hints import match_name, nearest
+from .._imports import file_digest, identify, is_import, load
+from ..sources import Source, is_source, meant_source, source_named
 from ._resolved import ResolvedRun, check_name
 from ._schedules import SCHEDULES
 
+if TYPE_CHECKING:
+    from ..sources import Content
+
 NUMBER: Any = numbers.Real  # NumPy's are too
 _MAX = 1e38  # of a float32
+_OF_SOURCES = (
+    "test", "label", "text", "image", "truth", "ignore", "image_size", "skip_unreadable",
+)  # fmt: skip
 _NLNL_EPOCHS = 10  # how many times the protocol's epochs the three stages of NLNL take together
 
 
@@ -30,7 +40,24 @@ class Run:
     """
 
     dataset: str = "digits"
-    """data set by name"""
+    """data set by name; or data of your own: folder:DIR (one folder a class), csv:FILE,
+    parquet:FILE, npz:FILE"""
+    test: str = ""
+    """of your own data, the file or folder to test on; without one a part is held out"""
+    label: str = ""
+    """of a table, the column of the labels; by default label"""
+    text: str = ""
+    """of a table, the column of the texts to classify"""
+    image: str = ""
+    """of a table, the column of the image files to classify"""
+    truth: str = ""
+    """of a table, the column of the true labels, where they are known"""
+    ignore: tuple[str, ...] = ()
+    """of a table, columns that are no features"""
+    image_size: int = 0
+    """the side in pixels that your images are brought to; 0 for what suits them"""
+    skip_unreadable: bool = False
+    """go on without files and rows of your data that cannot be read"""
     noise: str | None = None
     """kind of label noise, or the name of a set of human labels; by default symmetric, and for data
     of one's own the labels as they are given"""
@@ -40,9 +67,17 @@ class Run:
     """how the noise is drawn: as the paper says, or as its authors' code draws it"""
     loss: str = "nce+rce"
     """a loss by its text, such as "10*nce + 0.1*rce(A=-4)", or a published one by its name, with
-    the settings of the protocol for the data set: nce+rce, anl-ce, jal-ce, ...; or nlnl"""
+    the settings of the protocol for the data set: nce+rce, anl-ce, jal-ce, ...; or nlnl; or one of
+    your own, mymodule:name"""
+    imports: tuple[str, ...] = ()
+    """modules of your own to import first, whose registered losses a text may then name"""
     model: str | None = None
-    """network by name"""
+    """network by name; or one of your own, mymodule:name, torchvision:resnet18 or timm:resnet18"""
+    weights: str = ""
+    """a file of weights to start from: a state dict, .pt or .safetensors"""
+    freeze: tuple[str, ...] = ()
+    """patterns of the names of parameters that are not trained, such as "layer1.*"; batch norms
+    that are frozen keep their statistics too"""
     protocol: Literal["paper", "authors"] = "paper"
     """where settings that are not given come from: the paper, or its authors' code"""
     epochs: int | None = None
@@ -50,19 +85,32 @@ class Run:
     batch_size: int | None = None
     """samples a step"""
     lr: float | None = None
-    """learning rate at the start"""
+    """learning rate at the start, or at the end of the warm-up"""
     schedule: str | None = None
-    """of the learning rate, stepped once an epoch (exponential: by 0.97)"""
+    """of the learning rate (exponential: by 0.97 an epoch)"""
+    schedule_by: Literal["epoch", "step"] = "epoch"
+    """whether the learning rate is set once an epoch or anew for every step"""
+    warmup: float = 0.0
+    """epochs, also a part of one, in which the learning rate grows linearly, step by step"""
     lr_floor: float | None = None
     """the learning rate that the cosine schedule ends at"""
-    optimizer: str = "sgd"
-    """the optimizer"""
+    optimizer: str | None = None
+    """the optimizer; adamw by default has lr 0.001 and weight_decay 0.01"""
     momentum: float | None = None
     """of SGD"""
     nesterov: bool | None = None
     """Nesterov's form of the momentum"""
+    beta1: float | None = None
+    """of AdamW: decay of the mean of the gradient"""
+    beta2: float | None = None
+    """of AdamW: decay of the mean of its square"""
+    eps: float | None = None
+    """of AdamW: added to the root of that mean"""
     weight_decay: float | None = None
-    """on every parameter"""
+    """of SGD: added to the gradient; of AdamW: decoupled from it"""
+    decay_on: Literal["all", "matrices"] = "all"
+    """which parameters decay: all, or matrices and kernels of convolutions alone, not biases and
+    norms"""
     clip: float | None = None
     """the largest norm of the gradient; 0 for no limit"""
     crop: int | None = None
@@ -75,11 +123,17 @@ class Run:
     """weight of the L1 norm of all parameters, added to the loss"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
+    label_smoothing: float = 0.0
+    """the part of each label that is spread evenly over all classes, below 1"""
+    mixup: float = 0.0
+    """alpha of the Beta distribution from which each step's weight of mixed samples is drawn; 0 for
+    none"""
     balance: float = 0.0
     """weight of a penalty on the batch's mean prediction: its KL divergence from the classes'
     prior, which is uniform"""
-    holdout: float = 0.0
-    """fraction of the noisy training set that is kept for validation"""
+    holdout: float | None = None
+    """fraction of the noisy training set that is kept for validation; by default none, or of your
+    own data without a test part a tenth to a fifth"""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
     """of the network's arithmetic (weights are float32): auto is bf16 on a GPU, fp32 on a CPU"""
     device: str = "auto"
@@ -93,8 +147,11 @@ class Run:
             ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
             ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
             ("l1", float, 0, _MAX), ("balance", float, 0, _MAX),
+            ("beta1", float, 0, 1), ("beta2", float, 0, 1), ("eps", float, 0, _MAX),
+            ("warmup", float, 0, _MAX), ("label_smoothing", float, 0, 1), ("mixup", float, 0, 1e6),
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
+            ("image_size", int, 0, 4096),
         ):  # fmt: skip
             value: Any = getattr(self, name)
             if value is None:
@@ -108,28 +165,63 @@ class Run:
                 what = "finite" if expected is float else "whole"
                 raise UsageError(f"{name} must be a {what} number; it was {value}")
             object.__setattr__(self, name, expected(value) + 0)  # 1 and 1.0, -0.0 and 0 are one
-        for name in ("dataset", "loss", "model", "device", "optimizer"):
+        for name in ("test", "weights"):
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        for name in (
+            "dataset", "loss", "model", "device", "optimizer", "test", "label", "text", "image",
+            "truth", "weights",
+        ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
                 raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
-        for name in ("nesterov", "flip"):
+        for name in ("nesterov", "flip", "skip_unreadable"):
             value = getattr(self, name)
             if type(value).__name__ in ("bool", "bool_"):  # NumPy's too
                 object.__setattr__(self, name, bool(value))
             elif value is not None:
                 raise UsageError(f"{name} is true or false; it was {value!r}")
+        for name in ("imports", "freeze", "ignore"):
+            object.__setattr__(self, name, _texts(name, getattr(self, name)))
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
                 hint = nearest(str(value), known)
                 raise UsageError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
-        for name in ("ema", "holdout"):
+        for name in ("ema", "holdout", "label_smoothing", "beta1", "beta2"):
             if getattr(self, name) == 1:
                 raise UsageError(f"{name} must be below 1")
+        if self.eps == 0:
+            raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
+        if self.optimizer is not None:
+            self._check_optimizer_settings(self.optimizer)
+        if not is_source(self.dataset):
+            for name in _OF_SOURCES:
+                if getattr(self, name):
+                    raise UsageError(
+                        f"{name} is for data of your own, and dataset is {self.dataset!r}"
+                        f"{meant_source(self.dataset)}: give csv:FILE, folder:DIR or npz:FILE"
+                    )
+
+    def _check_optimizer_settings(self, optimizer: str) -> None:
+        """Refuse what was given and belongs to another optimizer."""
+        known = catalogue.OPTIMIZERS[optimizer].settings
+        for other, entry in catalogue.OPTIMIZERS.items():
+            for name in entry.settings:
+                if name not in known and getattr(self, name) is not None:
+                    raise UsageError(
+                        f"{name} is a setting of {other}, and the optimizer is {optimizer}: "
+                        "leave it out"
+                    )
 
     def resolve(
-        self, *, on_gpu: bool = False, overrides: Mapping[str, str] | None = None, name: str = ""
+        self,
+        *,
+        on_gpu: bool = False,
+        overrides: Mapping[str, str] | None = None,
+        suited: catalogue.Protocol | None = None,
+        name: str = "",
     ) -> ResolvedRun:
         """The run as it will be trained: every setting that is left open gets its value.
 
@@ -137,30 +229,69 @@ class Run:
             on_gpu: whether it is trained on a GPU, which decides the precision where it is auto.
             overrides: what is given in place of what the settings name, each by the name to show:
                 ``data``, ``labels``, ``loss``, ``network``, ``prior``.
+            suited: the settings that suit the data that is given.
             name: of the run, by which its results are found again.
         """
         given = dict(overrides or {})
-        dataset = given["data"] if "data" in given else self._known_dataset()
-        protocol = catalogue.protocol_of(self.protocol, dataset)
+        own = _Own()
+        content = None if "data" in given else self.content()
+        if content is not None:
+            dataset, own.paths["data"] = content.name, self._source().to_json()
+            suited = catalogue.suited(content.kind, content.shape, len(content.train))
+        else:
+            dataset = given["data"] if "data" in given else self._known_dataset()
+        protocol = suited or catalogue.protocol_of(self.protocol, dataset)
+        optimizer = self.optimizer or protocol.optimizer
+        self._check_optimizer_settings(optimizer)
+        defaults = vars(protocol) | {"holdout": 0.0}
+        if optimizer != protocol.optimizer:
+            defaults |= catalogue.OPTIMIZERS[optimizer].defaults
+        elif optimizer != "sgd":
+            defaults |= {"momentum": 0.0, "nesterov": False}
+        if content is not None and content.test is None:
+            defaults["holdout"] = catalogue.suited_holdout(len(content.train))
         values: dict[str, Any] = {}
         for field in dataclasses.fields(ResolvedRun):
             if hasattr(self, field.name):
                 value = getattr(self, field.name)
-                values[field.name] = getattr(protocol, field.name, None) if value is None else value
+                if value is None:
+                    fixed = None if field.default is dataclasses.MISSING else field.default
+                    value = defaults.get(field.name, fixed)
+                values[field.name] = value
         noise, rate, variant = self._resolved_noise(dataset, given)
-        loss, l1, decay = self._resolved_loss(dataset, noise, rate, given)
-        if loss == catalogue.NLNL and self.epochs is None:
-            values["epochs"] *= _NLNL_EPOCHS
+        imports = self._imported(own)
+        loss, l1, decay = self._resolved_loss(dataset, noise, rate, given, own)
+        if loss == catalogue.NLNL:
+            self._check_nlnl()
+            if self.epochs is None:
+                values["epochs"] *= _NLNL_EPOCHS
+        if self.warmup >= values["epochs"]:
+            raise UsageError(
+                f"warmup={self.warmup:g} epochs leaves none of epochs={values['epochs']}"
+            )
         if "network" in given:
             values["model"] = given["network"]
+        elif is_import(values["model"]):
+            values["model"] = own.identified(values["model"], "model")
         else:
             values["model"] = match_name(values["model"], catalogue.NETWORKS, "network")
+        own_parts = "loss" in given or "network" in given or is_import(values["model"])
+        if imports and not own_parts and not is_import(loss) and not _uses_own_loss(loss):
+            imports = ()  # it needs none of them: their files are no part of what it is
+        values["imports"] = imports
+        if self.weights:
+            values["weights"] = own.file(self.weights, "weights")
         if decay is not None:
             values["weight_decay"] = decay
+        if not values["weight_decay"]:
+            values["decay_on"] = "all"  # none
+        if values["schedule"] == "constant":
+            values["schedule_by"] = "epoch"
         values |= {
             "dataset": dataset, "noise": noise, "rate": rate, "variant": variant, "loss": loss,
             "l1": l1, "precision": self._resolved_precision(on_gpu),
             "overrides": tuple(sorted(given)), "name": check_name(name) if name else "",
+            "paths": tuple(own.paths.items()),
         }  # fmt: skip
         return ResolvedRun(**values)
 
@@ -171,17 +302,48 @@ class Run:
 
     def note(self) -> str:
         """What a user should know of the published numbers that the loss's name brings."""
-        dataset = self._known_dataset()
+        content = self.content()
+        dataset = self._known_dataset() if content is None else content.name
         noise, rate, _ = self._resolved_noise(dataset, {})
+        if is_import(self.loss):
+            return ""
+        self._imported(_Own())
         return catalogue.resolve_loss(
             self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
         ).note
 
+    def _check_nlnl(self) -> None:
+        for name in ("mixup", "label_smoothing"):
+            if getattr(self, name):
+                raise UsageError(
+                    f"nlnl learns from labels that a sample does not have, and takes no {name}: "
+                    "leave it out, or choose another loss"
+                )
+
     def _known_dataset(self) -> str:
-        return match_name(self.dataset, catalogue.DATASETS, "data set")
+        try:
+            return match_name(self.dataset, catalogue.DATASETS, "data set")
+        except UsageError as error:
+            hint = meant_source(self.dataset)
+            raise (
+                UsageError(f"unknown data set {self.dataset!r}{hint}") if hint else error
+            ) from None
+
+    def _source(self) -> Source:
+        options = {name: getattr(self, name) for name in _OF_SOURCES}
+        return source_named(self.dataset, **options)
+
+    def content(self) -> Content | None:
+        """What is in the data of the user's own that it names, if it names such."""
+        if not is_source(self.dataset):
+            return None
+        from ..sources import read  # which takes NumPy
+
+        return read(self._source())
 
     def _resolved_noise(self, dataset: str, given: Mapping[str, str]) -> tuple[str, float, str]:
-        if "labels" in given or (self.noise is None and "data" in given):
+        own = "data" in given or is_source(self.dataset)
+        if "labels" in given or (self.noise is None and own):
             return catalogue.GIVEN, 0.0, "paper"
         known = catalogue.DATASETS.get(dataset)
         noise = self.noise or ("symmetric" if known is None else known.noise)
@@ -198,17 +360,26 @@ class Run:
             return clean, 0.0, "paper"
         return noise, self.rate, self.variant or variant
 
+    def _imported(self, own: _Own) -> tuple[str, ...]:
+        """Import the modules whose losses the text may name."""
+        found = tuple(sorted({own.identified(name, "import") for name in self.imports}))
+        for name in found:
+            load(name, "import")
+        return found
+
     def _resolved_loss(
-        self, dataset: str, noise: str, rate: float, given: dict[str, str]
+        self, dataset: str, noise: str, rate: float, given: dict[str, str], own: _Own
     ) -> tuple[str, float, float | None]:
         """The loss's text, the L1 weight, and the weight decay where not the protocol's."""
         if "loss" in given:
             return given["loss"], self.l1 or 0.0, self.weight_decay
+        if is_import(self.loss):
+            return own.identified(self.loss, "loss"), self.l1 or 0.0, self.weight_decay
         found = catalogue.resolve_loss(
             self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
         )
-        if found.loss != catalogue.NLNL and syntax.uses_user_losses(syntax.read(found.loss)):
-            given["loss"] = found.loss
+        if _uses_own_loss(found.loss, but_of=own.modules):
+            given["loss"] = found.loss  # nobody can tell it from another of that name
         l1 = found.l1 if self.l1 is None else self.l1
         return (
             found.loss,
@@ -223,9 +394,49 @@ class Run:
 
     def __str__(self) -> str:
         known = catalogue.DATASETS.get(self.dataset)
-        noise = self.noise or ("symmetric" if known is None else known.noise)
+        usual = catalogue.GIVEN if is_source(self.dataset) else "symmetric"
+        noise = self.noise or (usual if known is None else known.noise)
         noise = catalogue.noise_title(noise, self.rate)
         return f"{self.dataset}, {noise}, {self.loss}, seed {self.seed}"
+
+
+class _Own:
+    """What a run names of the user's own: told apart by digests, and where it is."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, str] = {}
+        self.modules: list[str] = []
+
+    def identified(self, name: str, what: str) -> str:
+        """A name with its digest."""
+        found, folder = identify(name.strip(), what)
+        module = found.partition("@")[0].partition(":")[0]
+        if folder:
+            self.paths[f"import {module}"] = folder
+        self.modules += [module] if what == "import" else []
+        return found
+
+    def file(self, name: str, what: str) -> str:
+        """The name of a file, without its folder, with its digest."""
+        path = Path(name).expanduser().absolute()
+        if not path.is_file():
+            raise UsageError(f"{what}: there is no file {name}")
+        self.paths[what] = str(path)
+        return f"{path.name}@{file_digest(path)}"
+
+
+def _uses_own_loss(loss: str, but_of: Sequence[str] = ()) -> bool:
+    """Whether a canonical text names a loss that a user declared, in another of these modules."""
+    if loss == catalogue.NLNL:
+        return False
+    return syntax.uses_user_losses(syntax.read(loss), but_of=but_of)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, list | tuple) or not all(isinstance(v, str) and v for v in values):
+        raise UsageError(f"{name} is a list of texts; it was {value!r}")
+    return tuple(sorted(set(values)))
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -233,7 +444,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "variant": catalogue.PROTOCOLS,
     "protocol": catalogue.PROTOCOLS,
     "schedule": tuple(SCHEDULES),
+    "schedule_by": ("epoch", "step"),
     "optimizer": tuple(catalogue.OPTIMIZERS),
+    "decay_on": ("all", "matrices"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
 }
 """The settings that take one of a few values."""

@@ -14,12 +14,17 @@ from ._tree import Leaf, Tree, Wrapped, add
 LONGEST = 1000  # characters; far more than a loss needs, far less than tires Python's own parser
 
 
-def read(text: str) -> Tree:
+def read(text: str, *, known_only: bool = True) -> Tree:
     """The tree of a text, its names and hyper-parameters checked.
 
     A text is losses by name, with hyper-parameters in parentheses by keyword, scaled by numbers,
     added, subtracted and wrapped: ``nce``, ``10*nce + 0.1*rce(A=-4)``, ``normalize(fl(gamma=2))``,
     ``2*(ce + mae)``. Names are read in either case.
+
+    Args:
+        text: the loss.
+        known_only: whether a name that no loss has is an error; it may be that of a loss which a
+            user declared elsewhere.
 
     >>> read("2*fl(gamma=1)")
     Sum(terms=((2.0, Leaf(name='fl', hyper=(('gamma', 1.0),))),))
@@ -36,15 +41,16 @@ def read(text: str) -> Tree:
         raise UsageError(
             f"cannot read the loss {text!r}; write it as '10*nce + 0.1*rce(A=-4)'"
         ) from None
-    value = _Reader(text).read(tree)
+    value = _Reader(text, known_only).read(tree)
     if isinstance(value, float):
         raise UsageError(f"{text!r} is a number, not a loss; write it as '{text.strip()}*nce'")
     return value
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, known_only: bool) -> None:
         self.text = text
+        self.known_only = known_only
 
     def read(self, node: ast.expr) -> Tree | float:
         match node:
@@ -120,6 +126,8 @@ class _Reader:
             raise self.error(_takes_one(word))
         if word in ("forward_correction", "backward_correction"):
             raise self.error(f"a text holds no matrix T; use noiseproof.{word}(loss, T) in Python")
+        if word not in SIGNATURES and not self.known_only:
+            return Leaf(word, tuple(hyper.items()))
         if word not in SIGNATURES:
             known = [*(n for n, s in SIGNATURES.items() if s.listed), *FORMS]
             hint = nearest(word, known)

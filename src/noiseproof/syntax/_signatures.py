@@ -32,6 +32,7 @@ class Signature:
         of: the name of that other loss.
         user: whether it was declared outside this package.
         listed: whether tables and messages list it.
+        module: where a user declared it.
     """
 
     hyper: Mapping[str, Hyper] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Signature:
     of: str = ""
     user: bool = False
     listed: bool = True
+    module: str = ""
 
 
 SIGNATURES: dict[str, Signature] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -87,9 +87,21 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
                 yield from leaves(term)
 
 
-def uses_user_losses(tree: Tree) -> bool:
-    """Whether a loss in it was declared or registered outside this package."""
-    return any(leaf.name not in SIGNATURES or SIGNATURES[leaf.name].user for leaf in leaves(tree))
+def uses_user_losses(tree: Tree, *, but_of: Collection[str] = ()) -> bool:
+    """Whether a loss in it was declared or registered outside this package.
+
+    Args:
+        tree: the loss.
+        but_of: modules whose losses do not count.
+    """
+
+    def counts(name: str) -> bool:
+        if name not in SIGNATURES:
+            return True
+        known = SIGNATURES[name]
+        return known.user and not any(f"{known.module}.".startswith(f"{m}.") for m in but_of)
+
+    return any(counts(leaf.name) for leaf in leaves(tree))
 
 
 def number(value: float) -> str:

@@ -10,17 +10,22 @@ from .._errors import DivergedError
 from ..runs import ResolvedRun, Run
 
 if TYPE_CHECKING:
+    from .._imports import ChangedSourceWarning
+    from ..models import WeightsWarning
     from ._fit import Progress, fit, fit_many
-    from ._job import Result
+    from ._job import Result, UnpredictedClassWarning
     from ._model import Model, load
 
 __all__ = [
+    "ChangedSourceWarning",
     "DivergedError",
     "Model",
     "Progress",
     "ResolvedRun",
     "Result",
     "Run",
+    "UnpredictedClassWarning",
+    "WeightsWarning",
     "fit",
     "fit_many",
     "load",
@@ -29,9 +34,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch
     if name in __all__:
-        from . import _fit, _model
+        from .. import _imports, models
+        from . import _fit, _job, _model
 
-        return getattr(_model if name in ("Model", "load") else _fit, name)
+        homes = {
+            "ChangedSourceWarning": _imports, "Model": _model, "UnpredictedClassWarning": _job,
+            "WeightsWarning": models, "load": _model,
+        }  # fmt: skip
+        return getattr(homes.get(name, _fit), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -55,7 +55,9 @@ class _Parts:
                 return [value]
             case np.ndarray():
                 return [str(value.dtype), value.tobytes()]
-            case types.BuiltinFunctionType() | type():
+            case types.BuiltinFunctionType():
+                return [value.__module__, value.__qualname__]
+            case type() if not _is_own_network(value):
                 return [value.__module__, value.__qualname__]
         if id(value) in self._seen:
             return ["seen"]
@@ -69,8 +71,11 @@ class _Parts:
                 return [repr(value), *self.of(functions), *value.buffers()]
             case nn.Module():
                 return self._of_module(value)
+            case type():
+                return [value.__qualname__, *self.of(_members(value))]
             case Dataset(train=train, test=test):
-                tensors = [train.images, train.labels, test.images, test.labels]
+                tensors = [train.inputs, train.labels, test.inputs, test.labels]
+                tensors += [] if train.truth is None else [train.truth]
                 return [value.mean, value.std, value.classes, *tensors]
             case NoisyLabels(labels=labels, clean=clean):
                 return [torch.as_tensor(labels), torch.as_tensor(clean)]
@@ -117,8 +122,7 @@ class _Parts:
         members = [
             member
             for cls in sorted(classes, key=lambda c: (c.__module__, c.__qualname__))
-            for member in vars(cls).values()
-            if isinstance(member, types.FunctionType | staticmethod | classmethod | property)
+            for member in _members(cls)
         ]
         shapes = [f"{name} {tuple(p.shape)}" for name, p in module.named_parameters()]
         fixed: list[Tensor] = [p for p in module.parameters() if not p.requires_grad]
@@ -126,6 +130,19 @@ class _Parts:
             fixed += list(module.buffers())
         kind = type(module).__qualname__
         return [kind, repr(module), *self.of(attributes), *self.of(members), *shapes, *fixed]
+
+
+def _is_own_network(cls: type) -> bool:
+    return issubclass(cls, nn.Module) and not cls.__module__.startswith(("torch.", "noiseproof."))
+
+
+def _members(cls: type) -> list[Any]:
+    """The code of a class."""
+    return [
+        member
+        for member in vars(cls).values()
+        if isinstance(member, types.FunctionType | staticmethod | classmethod | property)
+    ]
 
 
 def _code(function: types.FunctionType) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import syntax
+from .. import catalogue, syntax
 from .._errors import DivergedError, UsageError
 from .._hints import nearest
 from ..data import Dataset
@@ -44,7 +44,7 @@ def fit(
     run: Run | ResolvedRun | None = None,
     *,
     data: Dataset | None = None,
-    network: nn.Module | None = None,
+    network: nn.Module | Callable[..., nn.Module] | None = None,
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     labels: NoisyLabels | Tensor | None = None,
     prior: Tensor | None = None,
@@ -64,7 +64,9 @@ def fit(
             labels are used as they are given, unless the run names a kind of noise.
         network: a network of your own in place of the run's; its weights are where training starts,
             and it holds the trained ones in the end. What it remembers between steps must be
-            registered buffers that are changed in place, or a captured step would not see it.
+            registered buffers that are changed in place, or a captured step would not see it. Or a
+            function or class that makes it, called by `noiseproof.models.from_factory` with the
+            seed of the run.
         loss: any function of logits and labels in place of the run's; for what it remembers the
             same holds.
         labels: the noisy labels, if they are not to be drawn; those of the data set are then taken
@@ -196,6 +198,8 @@ def _resolve(
     another: the user's, or one that no other run has.
     """
     shown = _shown_names(overrides)
+    if name is not None:
+        check_name(name)  # an empty one would be taken for none
     found = []
     for i, run in enumerate(runs):
         named = "" if name is None else name if len(runs) == 1 else f"{name}-{i}"
@@ -208,11 +212,22 @@ def _resolve(
             made = replace(run, name=check_name(named)) if named else run
         else:
             on_gpu = device_of(run.device).type == "cuda"
-            made = run.resolve(on_gpu=on_gpu, overrides=shown, name=named)
+            run, suited = _suited_to(run, overrides.get("data"))
+            made = run.resolve(on_gpu=on_gpu, overrides=shown, suited=suited, name=named)
         if made.overrides and not made.name and kept:
             made = replace(made, name=f"unnamed-{secrets.token_hex(6)}")
         found.append(made)
     return found
+
+
+def _suited_to(run: Run, data: Dataset | None) -> tuple[Run, catalogue.Protocol | None]:
+    """The settings that suit data of the user's own; without a test set a part is held out."""
+    if data is None:
+        return run, None
+    if not len(data.test) and run.holdout is None:
+        run = replace(run, holdout=catalogue.suited_holdout(len(data.train)))
+    shape = data.train.inputs.shape[1:]
+    return run, catalogue.suited(data.kind, tuple(shape), len(data.train))
 
 
 def _user_losses(runs: Iterable[ResolvedRun]) -> dict[str, Any]:
@@ -256,7 +271,9 @@ def _shown_names(overrides: Mapping[str, Any]) -> dict[str, str]:
     if "data" in overrides:
         shown["data"] = overrides["data"].name
     if "network" in overrides:
-        shown["network"] = type(overrides["network"]).__name__
+        made = isinstance(overrides["network"], nn.Module)
+        named = type(overrides["network"]) if made else overrides["network"]
+        shown["network"] = str(getattr(named, "__name__", type(named).__name__))
     if "loss" in overrides:
         loss = overrides["loss"]
         named = getattr(loss, "__qualname__", type(loss).__qualname__)
@@ -272,7 +289,7 @@ def _check(overrides: Mapping[str, Any]) -> None:
     for name, right, what, remedy in (
         ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
          "data.from_arrays makes one"),
-        ("network", isinstance(overrides.get("network"), nn.Module), "Module",
+        ("network", callable(overrides.get("network")), "Module, or a function that makes one",
          "a network by its name goes to Run(model=...)"),
         ("loss", callable(overrides.get("loss")), "function", "a text goes to Run(loss=...)"),
     ):  # fmt: skip
@@ -326,7 +343,7 @@ def _pack_of(jobs: Sequence[Job], graph: bool | None, compiled: bool | None) -> 
             raise UsageError("compiled=True is for steps that are captured as a CUDA graph")
         return Pack(trainers)
     if compiled is None:  # it takes about as long as some thousand steps
-        compiled = jobs[0].network is not None and jobs[0].run.epochs * trainers[0].steps > 5000
+        compiled = jobs[0].own_network and jobs[0].run.epochs * trainers[0].steps > 5000
     return GraphPack(trainers, compiled=compiled)
 
 
@@ -347,11 +364,13 @@ def _advance(
                 if job.error is not None:
                     continue
                 row: Row = {"epoch": epoch + 1, **metrics.values}
-                row |= {"lr": job.run.lr_at(epoch), "seconds": seconds}
+                lr = job.run.lr_at(epoch, steps=job.trainer.steps)
+                row |= {"lr": lr, "seconds": seconds}
                 if metrics.diverged_step is not None:
                     job.fail(metrics.diverged_step, row)
                     continue
                 job.add(row, writer)
+                job.remark()
                 if on_epoch is not None:
                     speed = len(job.trainer.loader.images) / seconds
                     on_epoch(Progress(job.run, epoch + 1, job.run.epochs, row, speed))

@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import platform
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +18,28 @@ from torch import Tensor, nn
 
 from .. import __version__, catalogue
 from .._errors import UsageError
-from ..results import FORMAT, Folder, write_atomically
+from .._imports import is_import
+from ..losses._conventions import _level_outside as level_outside
+from ..results import FORMAT, Folder, accuracy_column, write_atomically
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
+from ._examples import keep_examples
+from ._measure import PATIENCE, gave_classes_up
 from ._model import EMA_MODEL, INPUTS, MODEL
 from ._setup import Setup
 from ._trainer import RunTrainer
 
 Row = dict[str, float]
 CHECKPOINT = "checkpoint.pt"
+NOTES = "notes"
+"""The key in run.json of what was remarked on in training."""
+DISBELIEVED = "disbelieved"
+"""The key in run.json of the labels, as they were given, that the network did not believe: rows of
+given class, predicted class and their number."""
+
+
+class UnpredictedClassWarning(UserWarning):
+    """The network has given up some classes: it predicts them for no test sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +64,12 @@ class Result:
 
     @property
     def accuracy(self) -> float:
-        """The accuracy on the clean test set after the last epoch, the paper's figure."""
-        return self.history[-1]["test_accuracy"] if self.history else float("nan")
+        """The accuracy on the clean test set after the last epoch, the paper's figure.
+
+        Where there is no test set, that on what was held out of the noisy training set.
+        """
+        column = accuracy_column(self.history[-1]) if self.history else None
+        return math.nan if column is None else self.history[-1][column]
 
     def __repr__(self) -> str:
         return f"Result({self.run}, accuracy {self.accuracy:.4f})"
@@ -109,20 +127,25 @@ class Job:
     ) -> None:
         self.run = run
         self.trainer: RunTrainer = setup.trainer(run, **overrides)
-        self.network: nn.Module | None = overrides.get("network")
+        given = overrides.get("network")
+        self.network: nn.Module | None = given if isinstance(given, nn.Module) else None
+        self.own_network = given is not None or is_import(run.model)
         self.folder = folder
         self.keep_model = keep_model
         self.history: list[Row] = []
+        self.trained = False  # an epoch, here and now
         self.error: str | None = None
         if folder is not None:
             check_same_run(run, folder, digests)
             self.device = self.trainer.loader.device.type
             self.fingerprint = _fingerprint(self.trainer, digests)
             found = read(self.checkpoint, run, self.fingerprint, self.device)
+            self.description = describe(self.trainer, digests)
             if found is not None:
                 self.trainer.load_state_dict(found.tensors)
                 self.history = found.history
-            self.description = describe(self.trainer, digests)
+                before = folder.read_json("run.json") or {}
+                self.description |= {k: before[k] for k in (NOTES,) if k in before}
             folder.write_json("run.json", self.description)
 
     @property
@@ -134,9 +157,12 @@ class Job:
         """How many runs like this one are trained side by side on its device."""
         if self.trainer.loader.device.type != "cuda":
             return 1
-        return catalogue.runs_per_gpu("" if self.network is not None else self.run.model)
+        return catalogue.runs_per_gpu("" if self.own_network else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:
+        self.trained = True
+        if self.history and self.history[0].keys() != row.keys():  # an older version measured less
+            self.history = [dict.fromkeys(row, math.nan) | old for old in self.history]
         self.history.append(row)
         if self.folder is None:
             return
@@ -156,6 +182,24 @@ class Job:
             folder.write_history(history)
 
         writer.submit(path, write)
+
+    def remark(self) -> None:
+        """Warn, once in a run, if the network has given up classes, and keep a note of it."""
+        classes = self.trainer.inputs.classes
+        if not gave_classes_up(self.history, self.run.epochs, len(classes)):
+            return
+        missing = self.trainer.unpredicted_classes()
+        text = (
+            f"for {PATIENCE} epochs some classes were predicted for no test sample, now "
+            f"{_listed(missing)} of {len(classes)} ({self.run}, epoch {len(self.history)}): robust "
+            "losses give up classes that are rare or hard. If these are rare, give "
+            "loss=noiseproof.parse(..., weight=noiseproof.class_weights(labels)); else train longer"
+            ", or weigh mae or rce less (docs/imbalance.md)"
+        )
+        if self.folder is not None:
+            self.description[NOTES] = [text]
+            self.folder.write_json("run.json", self.description)
+        warnings.warn(text, UnpredictedClassWarning, stacklevel=level_outside())
 
     def fail(self, step: int, row: Row) -> None:
         name, value = "loss", row["train_loss"]
@@ -188,6 +232,11 @@ class Job:
             _save_network(network, self.folder.path / MODEL)
             if ema_network is not None:
                 _save_network(ema_network, self.folder.path / EMA_MODEL)
+        if self.error is None:
+            keep_examples(self.trainer, self.folder)
+        if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
+            self.description[DISBELIEVED] = self.trainer.disbelieved()
+            self.folder.write_json("run.json", self.description)
         if not (self.folder.path / "run.json").exists():  # somebody removed the folder meanwhile
             self.folder.write_json("run.json", self.description)
         last = self.history[-1] if self.history else {}
@@ -196,6 +245,16 @@ class Job:
         self.folder.tidy()
         if self.error is None:
             self.checkpoint.unlink(missing_ok=True)
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    """Names in a sentence.
+
+    >>> _listed(["cat", "dog"]), _listed(list("abcdefg"))
+    ("'cat', 'dog'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    shown = ", ".join(f"{name!r:.60}" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _on_host(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable[[], None]]:
@@ -219,13 +278,20 @@ def _save_network(network: nn.Module, path: Path) -> None:
 def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
     """Of what a run goes on from: the labels, the overrides and, of our own, the first weights."""
     digest = hashlib.sha256("".join(f"{k}={v};" for k, v in digests.items()).encode())
-    tensors = [trainer.loader.labels, trainer.clean]
+    tensors = [trainer.loader.labels, *([] if trainer.clean is None else [trainer.clean])]
     if "network" not in digests:  # whose first weights a checkpoint replaces
         tensors.append(trainer.state.weights)
     for tensor in tensors:
         digest.update(tensor.cpu().numpy().tobytes())
     digest.update(type(trainer.network).__name__.encode())
     return digest.hexdigest()
+
+
+def _noise_rate(trainer: RunTrainer) -> float | None:
+    """The share of labels that are wrong; None if nobody knows."""
+    if trainer.clean is None:
+        return None
+    return float((trainer.loader.labels != trainer.clean).float().mean())
 
 
 def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
@@ -237,7 +303,7 @@ def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
         "hash": trainer.run.hash,
         "settings": trainer.run.settings(),
         "parameters": trainer.state.weights.numel(),
-        "noise_rate": float((trainer.loader.labels != trainer.clean).float().mean()),
+        "noise_rate": _noise_rate(trainer),
         "versions": {
             "noiseproof": __version__,
             "torch": torch.__version__,

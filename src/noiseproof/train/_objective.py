@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .._errors import UsageError
 from .._seeds import derive
+from ..losses import Loss
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 
@@ -23,18 +24,31 @@ class Objective(Protocol):
 
 
 class LossObjective:
-    """Any loss of logits and labels, and the penalty on the batch's mean prediction."""
+    """Any loss of logits and labels, and the penalty on the batch's mean prediction.
 
-    def __init__(self, loss: Criterion, balance: float, prior: Tensor) -> None:
+    Args:
+        loss: of logits [N, K] and labels [N]; with label smoothing also of class probabilities
+            [N, K], where it is not one of this package.
+        balance: weight of the penalty.
+        prior: the share of each class, [K], for the penalty.
+        label_smoothing: the part of a label that is spread evenly over all classes.
+    """
+
+    def __init__(
+        self, loss: Criterion, balance: float, prior: Tensor, label_smoothing: float = 0.0
+    ) -> None:
+        if label_smoothing and isinstance(loss, Loss) and type(loss).forward is Loss.forward:
+            loss, label_smoothing = _with_smoothing(loss, label_smoothing), 0.0
         self.loss = loss
         self.balance = balance
         self.prior = prior
+        self._smoothing = label_smoothing  # that the loss does not do itself
 
     def begin_epoch(self, epoch: int) -> None:
         pass
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
-        value = self.loss(logits, labels)
+        value = self._smoothed(logits, labels) if self._smoothing else self.loss(logits, labels)
         if value.dim():
             raise UsageError(
                 f"a loss gives one number for a batch; this one gave {list(value.shape)}: "
@@ -43,6 +57,29 @@ class LossObjective:
         if self.balance:
             value = value + self.balance * imbalance(logits, self.prior)
         return value
+
+    def _smoothed(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss at class probabilities: of the label 1 - s, and s in equal parts of all."""
+        part = self._smoothing / logits.shape[1]
+        smooth = torch.full_like(logits, part)
+        smooth.scatter_(1, labels.unsqueeze(1), 1 - self._smoothing + part)
+        try:
+            return self.loss(logits, smooth)
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            reason = " ".join(str(error).split())
+            raise UsageError(
+                "label_smoothing gives a loss of your own class probabilities, [N, K], and this "
+                f"one does not take them ({reason:.200}): take them, or leave label_smoothing out"
+            ) from error
+
+
+def _with_smoothing(loss: Loss, label_smoothing: float) -> Loss:
+    if loss.label_smoothing:
+        raise UsageError(
+            f"the loss has label_smoothing={loss.label_smoothing:g} and the run "
+            f"{label_smoothing:g}: give it once"
+        )
+    return Loss.of(loss.expression, **(loss.keywords | {"label_smoothing": label_smoothing}))
 
 
 def imbalance(logits: Tensor, prior: Tensor) -> Tensor:

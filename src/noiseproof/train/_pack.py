@@ -46,7 +46,7 @@ class Pack:
         with self.backend_flags(), torch.random.fork_rng(devices=devices):
             for t in self.trainers:
                 t.begin_epoch(epoch)
-                t.network.train()
+                t.train_mode()
             seed = self.trainers[0].global_seed(epoch)
             torch.default_generator.manual_seed(seed)
             if on_gpu:

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from .. import catalogue, models, noise
 from .. import data as datasets
 from .._errors import UsageError
+from .._imports import is_import
 from .._seeds import derive
 from ..data import Augment, Dataset, Loader
-from ..losses import parse
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
+from ._own import Factory, import_modules, loss_of, network_of, prepare
 from ._trainer import EvalSplit, RunTrainer
 
 
@@ -49,50 +50,57 @@ class Setup:
         run: ResolvedRun,
         *,
         data: Dataset | None = None,
-        network: nn.Module | None = None,
+        network: nn.Module | Factory | None = None,
         loss: Callable[[Tensor, Tensor], Tensor] | None = None,
         labels: NoisyLabels | Tensor | None = None,
         prior: Tensor | None = None,
     ) -> RunTrainer:
         """A run ready to be trained; what is given overrides what the run names."""
         device = device_of(run.device)
+        import_modules(run)
         if data is None:
-            data = self._once(("data", run.dataset), lambda: self._load(run.dataset))
+            data = self._once(("data", run.dataset), lambda: self._load(run))
         noisy = self._noisy_labels(run, data, labels)
-        given, clean = (
-            torch.as_tensor(t).to(device, torch.int64) for t in (noisy.labels, noisy.clean)
-        )
-        images = self._on(device, data.train.images)
-        test = EvalSplit(self._on(device, data.test.images), self._on(device, data.test.labels))
+        given = torch.as_tensor(noisy.labels).to(device, torch.int64)
+        clean: Tensor | None = torch.as_tensor(noisy.clean).to(device, torch.int64)
+        if labels is None and run.noise == catalogue.GIVEN and data.train.truth is None:
+            clean = None  # nobody knows which of the labels are wrong
+        inputs = self._on(device, data.train.inputs)
+        test = EvalSplit(self._on(device, data.test.inputs), self._on(device, data.test.labels))
         validation = None
         if run.holdout:
             kept, held_out = _split(len(given), run.holdout, run.seed, device)
-            validation = EvalSplit(images[held_out], given[held_out])
-            images, given, clean = images[kept], given[kept], clean[kept]
+            validation = EvalSplit(inputs[held_out], given[held_out])
+            inputs, given = inputs[kept], given[kept]
+            clean = None if clean is None else clean[kept]
         loader = Loader(
-            images, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
+            inputs, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
             augment=Augment(run.crop, run.flip, run.rotate), device=device, seed=run.seed,
         )  # fmt: skip
         architecture, start = self._network(run, data, network, device)
-        _check_last_batch(start, len(images), run.batch_size)
+        _check_last_batch(start, len(inputs), run.batch_size)
         objective: Objective
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
         else:
-            loss = parse(run.loss) if loss is None else loss
+            loss = loss_of(run) if loss is None else loss
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
             classes = data.num_classes
             prior = torch.full((classes,), 1 / classes) if prior is None else prior
-            objective = LossObjective(loss, run.balance, prior.to(device, torch.float32))
+            objective = LossObjective(
+                loss, run.balance, prior.to(device, torch.float32), run.label_smoothing
+            )
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
             Inputs.of(data),
         )  # fmt: skip
 
-    def _load(self, name: str) -> Dataset:
-        return datasets.load(name, root=self.data_root, download=self.download)
+    def _load(self, run: ResolvedRun) -> Dataset:
+        if run.source is not None:
+            return datasets.load_source(run.source)
+        return datasets.load(run.dataset, root=self.data_root, download=self.download)
 
     def _noisy_labels(
         self, run: ResolvedRun, data: Dataset, labels: NoisyLabels | Tensor | None
@@ -105,7 +113,7 @@ class Setup:
             noisy = noise.from_labels(data.train.labels, labels, data.num_classes)
         if len(noisy) != len(data.train):
             raise UsageError(
-                f"{len(noisy)} noisy labels were given for {len(data.train)} training images"
+                f"{len(noisy)} noisy labels were given for {len(data.train)} training samples"
             )
         return noisy
 
@@ -114,7 +122,9 @@ class Setup:
         if group == "human":
             return datasets.human(run.noise, root=self.data_root, download=self.download)
         drawn = run.noise if group == "drawn" else catalogue.CLEAN
-        features = data.train.images.flatten(1).float() if drawn == "instance" else None
+        if drawn == catalogue.CLEAN and data.train.truth is not None:
+            return noise.from_labels(data.train.truth, data.train.labels, data.num_classes)
+        features = data.train.inputs.flatten(1).float() if drawn == "instance" else None
         known = data.name if drawn == "asymmetric" else None  # whose classes are confused
         return noise.make(
             drawn, data.train.labels, run.rate, num_classes=data.num_classes,
@@ -122,18 +132,25 @@ class Setup:
         )  # fmt: skip
 
     def _network(
-        self, run: ResolvedRun, data: Dataset, network: nn.Module | None, device: torch.device
+        self,
+        run: ResolvedRun,
+        data: Dataset,
+        network: nn.Module | Factory | None,
+        device: torch.device,
     ) -> tuple[nn.Module, nn.Module]:
         """The architecture, one object for all runs that share it, and where this run starts."""
-        if network is not None:
-            return network, network
-        channels, size = data.train.images.shape[1:3]
+        if network is not None or is_import(run.model):
+            start = network_of(run, network, Inputs.of(data))
+            return start, start
+        shape, vocabulary = tuple(data.train.inputs.shape[1:]), data.vocabulary
         start = models.build(
-            run.model, data.num_classes, channels, image_size=size, seed=derive(run.seed, "start")
-        )
+            run.model, data.num_classes, shape=shape, vocabulary=vocabulary,
+            seed=derive(run.seed, "start"),
+        )  # fmt: skip
+        prepare(run, start)
         if device.type == "cpu":
             return start, start
-        key = ("network", run.model, data.num_classes, channels, size)
+        key = ("network", run.model, data.num_classes, shape, vocabulary, run.freeze)
         return self._once(key, lambda: copy.deepcopy(start)), start
 
     def _on(self, device: torch.device, tensor: Tensor) -> Tensor:

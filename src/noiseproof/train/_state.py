@@ -62,6 +62,7 @@ class TrainState:
             view.copy_(parameters[name].detach())
         self.optimizer = optimizer
         self.optimizer_buffers = {n: torch.zeros_like(self.weights) for n in optimizer.buffers}
+        self.optimizer_buffers |= {n: self.weights.new_zeros(()) for n in optimizer.scalars}
         self._buffers = {n: b.detach().to(device).clone() for n, b in network.named_buffers()}
         self._counted = {n: b.clone() for n, b in self.buffers.items() if n.endswith(_COUNT)}
         self.frozen = {
@@ -180,6 +181,10 @@ class TrainState:
         if self.compute_weights is not None:
             self.compute_weights.copy_(self.weights[: self._num_matrix_weights])
 
+    def leave_uncounted(self, prefix: str) -> None:
+        """A batch norm of this name in the network sees no batches: it stays in eval mode."""
+        self._counted.pop(f"{prefix}.{_COUNT}", None)
+
     @torch.no_grad()
     def count_batches(self, steps: Tensor) -> None:
         """Set ``num_batches_tracked`` of batch norms, which the fused layers do not count."""
@@ -205,7 +210,7 @@ class TrainState:
         compute = self.compute_weights if self.compute_weights is not None else self.compute_grad
         norm = self.optimizer.step(
             self.weights, self.optimizer_buffers, self.compute_grad, self.grad, lr, compute,
-            fused=fused,
+            num_matrix_weights=self._num_matrix_weights, fused=fused,
         )  # fmt: skip
         if self.ema_weights is not None:
             self._update_ema(self.ema_weights, 1 - self.ema_decay)

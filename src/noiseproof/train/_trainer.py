@@ -17,9 +17,21 @@ from .. import kernels
 from .._seeds import derive
 from ..data import Loader
 from ..losses import Loss
-from ..models import AcceptsPaddedChannels, padded_channels
+from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
 from ..runs import ResolvedRun
-from ._measure import DIVERGED_STEP, accuracy, calibration_error, first_nonfinite, fit_to_labels
+from ._measure import (
+    DIVERGED_STEP,
+    MIN_TEST_SAMPLES,
+    UNPREDICTED,
+    accuracy,
+    calibration_error,
+    disbelieved,
+    first_nonfinite,
+    fit_to_labels,
+    unpredicted,
+)
+from ._mixing import Mixup
 from ._model import Inputs
 from ._objective import Objective
 from ._state import TrainState
@@ -30,9 +42,9 @@ Forward = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class EvalSplit:
-    """Images to evaluate on, uint8, with their labels."""
+    """Inputs to evaluate on, not yet normalized, with their labels."""
 
-    images: Tensor
+    inputs: Tensor
     labels: Tensor
 
 
@@ -42,7 +54,7 @@ def forward(
     x: Tensor,
     compute_dtype: torch.dtype | None,
 ) -> Tensor:
-    """Images to float32 logits, by a network with these tensors or, if None, its own."""
+    """Inputs to float32 logits, by a network with these tensors or, if None, its own."""
     with torch.autocast(
         x.device.type,
         compute_dtype or torch.bfloat16,
@@ -62,12 +74,12 @@ class RunTrainer:
         start: a network of that architecture, whose weights training starts from. On a CPU it is
             the network itself, which then holds the weights throughout.
         loader: the training set, on the device.
-        clean: the true labels of the training set.
+        clean: the true labels of the training set, if they are known.
         objective: what is minimised.
-        test: the clean test set, on the device.
+        test: the test set, on the device; it may be empty.
         validation: what was kept of the noisy training set, if any.
         compute_dtype: that the network computes in; None for float32.
-        inputs: the shape and normalization of the images, and the classes.
+        inputs: the kind, shape and normalization of the inputs, and the classes.
     """
 
     def __init__(
@@ -76,7 +88,7 @@ class RunTrainer:
         network: nn.Module,
         start: nn.Module,
         loader: Loader,
-        clean: Tensor,
+        clean: Tensor | None,
         objective: Objective,
         test: EvalSplit,
         validation: EvalSplit | None,
@@ -97,47 +109,66 @@ class RunTrainer:
         self.start = start
         if device.type == "cpu" and network is start:
             self.state.adopt(network)
+        self._frozen_norms = frozen_norms(network) if run.freeze else {}
+        for name in self._frozen_norms:
+            self.state.leave_uncounted(name)
         self.forward: Forward = forward  # a compiled one may take its place
-        self._fused = kernels.available(loader.images)
-        channels = loader.images.shape[1]
+        self._fused = kernels.available(loader.inputs)
+        self._fused_batch = self._fused and inputs.kind == "image"
+        channels = loader.inputs.shape[1]
         accepts_padding = isinstance(network, AcceptsPaddedChannels)
         self._channels = padded_channels(channels) if accepts_padding else channels
-        n, batch = len(loader.images), loader.batch_size
+        n, batch = len(loader.inputs), loader.batch_size
         self.steps = len(loader)
-        # What steps read. A chunk holds the next images, augmented; `_chunk_position` is where the
+        # What steps read. A chunk holds the next inputs, augmented; `_chunk_position` is where the
         # next batch begins in it.
         self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
-        shape = loader.images.shape[1:]
-        self._pixels = torch.empty(
-            (self.chunk, *shape), dtype=torch.uint8, device=device,
-            memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format,
+        shape = loader.inputs.shape[1:]
+        last = device.type == "cuda" and len(shape) == 3
+        self._chunk = torch.empty(
+            (self.chunk, *shape), dtype=loader.inputs.dtype, device=device,
+            memory_format=torch.channels_last if last else torch.contiguous_format,
         )  # fmt: skip
         self._index = torch.zeros(self.chunk, dtype=torch.int64, device=device)
         self._chunk_position = torch.zeros((), dtype=torch.int64, device=device)
         self._step = torch.zeros((), dtype=torch.int64, device=device)
         self._total_steps = torch.zeros((), dtype=torch.int64, device=device)
-        self._lr = torch.zeros((), device=device)
+        self._lr = torch.zeros((self.steps,) if run.lr_varies else (), device=device)
+        self._mixup = Mixup(run.mixup, n, batch, device, run.seed) if run.mixup else None
         self._batch_offsets = torch.arange(batch, device=device)
         # What steps write.
         self._losses = torch.zeros(self.steps, device=device)
         self._norms = torch.zeros(self.steps, device=device)
         self._predicted = torch.zeros(n, dtype=torch.int64, device=device)
+        # Without a test set, what was held out of the noisy training set is evaluated on.
+        self._evaluated = test if len(test.labels) else validation
+        self._evaluated_name = TEST_ACCURACY if len(test.labels) else HELD_OUT_ACCURACY
+        # What `measure` writes: the classes that nothing is predicted as.
+        expected = test.labels if self._evaluated is None else self._evaluated.labels
+        counts = torch.bincount(expected, minlength=len(inputs.classes))
+        self._expected = counts >= MIN_TEST_SAMPLES
+        self._unpredicted = torch.zeros_like(self._expected)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Draw the epoch's order and augmentation, and set its learning rate."""
+        """Draw the epoch's order, augmentation and partners, and set its learning rate."""
         self._order = self.loader.order(epoch)
         self._augment_params = self.loader.augment_params(epoch)
         self.objective.begin_epoch(epoch)
-        self._lr.fill_(self.run.lr_at(epoch))
+        if self._mixup is not None:
+            self._mixup.begin_epoch(epoch)
+        if self.run.lr_varies:
+            lr = [self.run.lr_at(epoch, i, steps=self.steps) for i in range(self.steps)]
+            self._lr.copy_(torch.tensor(lr))
+        else:
+            self._lr.fill_(self.run.lr_at(epoch))
         self._step.zero_()
         self._total_steps.fill_((epoch + 1) * self.steps)
 
     def fill_chunk(self, start: int) -> None:
-        """Augment the next images of the epoch into the buffer that steps read."""
+        """Augment the next inputs of the epoch into the buffer that steps read."""
         part = slice(start, start + self.chunk)
         index = self._order[part]
-        pixels = self.loader.pixels(index, self._augment_params[part])
-        self._pixels[: len(index)].copy_(pixels)
+        self._chunk[: len(index)].copy_(self.loader.take(index, self._augment_params[part]))
         self._index[: len(index)].copy_(index)
         self._chunk_position.zero_()
 
@@ -146,15 +177,22 @@ class RunTrainer:
         rows = self._batch_offsets[:size] + self._chunk_position
         index = self._index[rows]
         labels = self.loader.labels[index]
-        images = self._batch(rows)
-        logits = self.forward(self.network, self.state.tensors(), images, self.compute_dtype)
-        loss = self.objective(logits, labels, index)
+        inputs = self._batch(rows)
+        mixed = None if self._mixup is None else self._mixup.at(self._step, size)
+        if mixed is not None:
+            inputs = mixed.inputs(inputs)
+        logits = self.forward(self.network, self.state.tensors(), inputs, self.compute_dtype)
+        if mixed is None:
+            loss = self.objective(logits, labels, index)
+        else:
+            loss = mixed.loss(self.objective, logits, labels, index)
         leaves = self.state.leaves
         grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
         with torch.no_grad():
             self.state.gather(grads)
-            norm = self.state.step(self._lr, fused=self._fused)
             at = self._step.view(1)
+            lr = self._lr.index_select(0, at) if self.run.lr_varies else self._lr
+            norm = self.state.step(lr, fused=self._fused)
             self._losses.index_copy_(0, at, loss.detach().to(self._losses.dtype).view(1))
             self._norms.index_copy_(0, at, norm.view(1))
             self._predicted.index_copy_(0, index, logits.detach().argmax(1))
@@ -162,11 +200,12 @@ class RunTrainer:
             self._chunk_position.add_(size)
 
     def _batch(self, rows: Tensor) -> Tensor:
-        """The normalized images at these rows of the chunk, which are consecutive."""
-        if not self._fused:
-            return self.loader.normalize(self._pixels.index_select(0, rows))
+        """The normalized inputs at these rows of the chunk, which are consecutive."""
+        scale, shift = self.loader.scale, self.loader.shift
+        if not self._fused_batch or scale is None or shift is None:
+            return self.loader.normalize(self._chunk.index_select(0, rows))
         return kernels.normalized_batch(
-            self._pixels, self._chunk_position, len(rows), self.loader.scale, self.loader.shift,
+            self._chunk, self._chunk_position, len(rows), scale, shift,
             self.compute_dtype or torch.float32, self._channels,
         )  # fmt: skip
 
@@ -177,32 +216,51 @@ class RunTrainer:
         The keys are the columns of the history, in their order, and `DIVERGED_STEP`.
         """
         self.state.count_batches(self._total_steps)
-        logits = self._eval_logits(self.state.tensors(), self.test.images)
         row = {"train_loss": self._losses.mean()}
         row |= fit_to_labels(self._predicted, self.loader.labels, self.clean)
-        row["test_accuracy"] = accuracy(logits, self.test.labels)
-        row["calibration_error"] = calibration_error(logits, self.test.labels)
+        evaluated, name = self._evaluated, self._evaluated_name
+        if evaluated is not None:
+            logits = self._eval_logits(self.state.tensors(), evaluated.inputs)
+            row[name] = accuracy(logits, evaluated.labels)
+            row["calibration_error"] = calibration_error(logits, evaluated.labels)
+            self._unpredicted.copy_(unpredicted(logits, self._expected))
+            row[UNPREDICTED] = self._unpredicted.sum()
         row["gradient_norm"] = self._norms.mean()
-        if self.validation is not None:
-            logits = self._eval_logits(self.state.tensors(), self.validation.images)
-            row["validation_accuracy"] = accuracy(logits, self.validation.labels)
-        if self.state.ema_weights is not None:
-            logits = self._eval_logits(self.state.ema_tensors(), self.test.images)
-            row["test_accuracy_ema"] = accuracy(logits, self.test.labels)
+        if self.validation is not None and self.validation is not evaluated:
+            logits = self._eval_logits(self.state.tensors(), self.validation.inputs)
+            row[HELD_OUT_ACCURACY] = accuracy(logits, self.validation.labels)
+        if self.state.ema_weights is not None and evaluated is not None:
+            logits = self._eval_logits(self.state.ema_tensors(), evaluated.inputs)
+            row[f"{name}_ema"] = accuracy(logits, evaluated.labels)
         row[DIVERGED_STEP] = first_nonfinite(self._losses + self._norms)
         return row
 
-    def _eval_logits(self, tensors: dict[str, Tensor] | None, images: Tensor) -> Tensor:
+    def disbelieved(self) -> list[tuple[str, str, int]]:
+        """The given labels that the last epoch's predictions differ from, the most frequent."""
+        return disbelieved(self._predicted, self.loader.labels, self.inputs.classes)
+
+    def unpredicted_classes(self) -> list[str]:
+        """The names of the classes that nothing was predicted as when last measured."""
+        return [self.inputs.classes[k] for k in self._unpredicted.nonzero().flatten().tolist()]
+
+    def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Tensor) -> Tensor:
         """The network's logits in eval mode."""
         was_training = self.network.training
         self.network.eval()
         size = max(self.loader.batch_size, min(2048, self.loader.chunk_size()))
         parts = [
             forward(self.network, tensors, self.loader.normalize(part), self.compute_dtype)
-            for part in torch.split(images, size)
+            for part in torch.split(inputs, size)
         ]
-        self.network.train(was_training)
+        if was_training:
+            self.train_mode()
         return torch.cat(parts)
+
+    def train_mode(self) -> None:
+        """Set the network to training mode, but batch norms that the run freezes."""
+        self.network.train()
+        for norm in self._frozen_norms.values():
+            norm.eval()
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that must be saved to go on from here; the tensors themselves, not copies."""

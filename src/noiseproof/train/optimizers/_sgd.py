@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ... import kernels
 from ...runs import ResolvedRun
+from ._gradient import clipped
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,13 @@ class SGD:
     weight_decay: float
     clip: float
     l1: float
+    decay_on: str = "all"
     buffers: ClassVar[tuple[str, ...]] = ("momentum_buffer",)
+    scalars: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_run(cls, run: ResolvedRun) -> SGD:
-        return cls(run.momentum, run.nesterov, run.weight_decay, run.clip, run.l1)
+        return cls(run.momentum, run.nesterov, run.weight_decay, run.clip, run.l1, run.decay_on)
 
     def step(
         self,
@@ -37,30 +40,29 @@ class SGD:
         lr: Tensor,
         compute_weights: Tensor,
         *,
+        num_matrix_weights: int,
         fused: bool,
     ) -> Tensor:
         update = kernels.sgd if fused else sgd
         return update(
             weights, buffers["momentum_buffer"], compute_grad, grad, lr, compute_weights,
             self.momentum, self.nesterov, self.weight_decay, self.clip, self.l1,
+            num_decayed=num_matrix_weights if self.decay_on == "matrices" else None,
         )  # fmt: skip
 
 
 def sgd(
     weights: Tensor, momentum_buffer: Tensor, compute_grad: Tensor, grad: Tensor, lr: Tensor,
     compute_weights: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float,
-    l1: float,
+    l1: float, num_decayed: int | None = None,
 ) -> Tensor:  # fmt: skip
     """The plain twin of `noiseproof.kernels.sgd`."""
-    if compute_grad.numel():
-        grad = torch.cat([compute_grad.float(), grad])
-    if l1:  # a part of the loss, so it is clipped with the rest
-        grad = grad.add(weights.sign(), alpha=l1)
-    norm: Tensor = torch.linalg.vector_norm(grad)
-    if clip:
-        grad = grad * (clip / (norm + 1e-6)).clamp(max=1)
-    if weight_decay:
+    grad, norm = clipped(weights, compute_grad, grad, clip, l1)
+    if weight_decay and num_decayed is None:
         grad = grad.add(weights, alpha=weight_decay)
+    elif weight_decay:
+        first, last = grad[:num_decayed], grad[num_decayed:]
+        grad = torch.cat([first.add(weights[:num_decayed], alpha=weight_decay), last])
     momentum_buffer.mul_(momentum).add_(grad)
     direction = grad.add(momentum_buffer, alpha=momentum) if nesterov else momentum_buffer
     weights.addcmul_(direction, lr, value=-1)

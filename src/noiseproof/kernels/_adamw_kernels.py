@@ -1,0 +1,82 @@
+"""The second kernel of :func:`noiseproof.kernels.adamw`; the first is that of SGD.
+
+P is the number of weights, M that of the weights with a copy in the compute dtype, which come
+first.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from ._sgd_kernels import load_grad
+
+
+@triton.jit
+def _bias_correction(step, log_beta):
+    """1 - beta ** step, in float64 so that the difference keeps its digits."""
+    return (1.0 - tl.exp(step.to(tl.float64) * log_beta)).to(tl.float32)
+
+
+@triton.jit
+def update(
+    compute_grad, grad, weights, exp_avg, exp_avg_sq, step, compute_weights, lr, partials, norm,
+    num_compute, size, num_partials, rest1, log_beta1, beta2, rest2, log_beta2, eps, weight_decay,
+    clip, l1, num_decayed,
+    CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr,
+    PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Clip, decay, means and step for a block of the weights; program 0 stores the norm.
+
+    Args:
+        compute_grad: [M], compute dtype.
+        grad: [P - M], float32.
+        weights: [P], float32: updated.
+        exp_avg: [P], float32: updated.
+        exp_avg_sq: [P], float32: updated.
+        step: [1], float32, the number of this step, the first being 1.
+        compute_weights: [M], compute dtype: written.
+        lr: [1], float32, the learning rate.
+        partials: [num_partials], float32, from ``partial_squared_norms``.
+        norm: [1], float32: written, the norm of the gradient before clipping.
+        num_compute: M.
+        size: P.
+        num_partials: the number of programs of ``partial_squared_norms``.
+        rest1: 1 - beta1.
+        log_beta1: log(beta1).
+        beta2: as in ``torch.optim.AdamW``.
+        rest2: 1 - beta2.
+        log_beta2: log(beta2).
+        eps: as in ``torch.optim.AdamW``.
+        weight_decay: as in ``torch.optim.AdamW``.
+        clip: the largest norm.
+        l1: the factor of the L1 penalty.
+        num_decayed: the number of weights that decay, which come first.
+        CLIP: whether the gradient is clipped.
+        L1: whether there is an L1 penalty.
+        COPY: whether there are weights in the compute dtype, M > 0.
+        PARTIALS: the power of 2 from ``num_partials`` on.
+        BLOCK: weights for each program.
+    """
+    i = tl.arange(0, PARTIALS)
+    total_norm = tl.sqrt(tl.sum(tl.load(partials + i, i < num_partials, 0.0), 0))
+    if tl.program_id(0) == 0:
+        tl.store(norm, total_norm)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    g = load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
+    if CLIP:
+        g = g * tl.minimum(clip / (total_norm + 1e-6), 1.0)
+    count, rate = tl.load(step), tl.load(lr)
+    w = tl.load(weights + at, inside, 0.0)
+    w = tl.where(at < num_decayed, w * (1.0 - rate * weight_decay), w)
+    m = tl.load(exp_avg + at, inside, 0.0)
+    m += rest1 * (g - m)
+    tl.store(exp_avg + at, m, inside)
+    v = beta2 * tl.load(exp_avg_sq + at, inside, 0.0) + rest2 * g * g
+    tl.store(exp_avg_sq + at, v, inside)
+    root = tl.sqrt(v) / tl.sqrt(_bias_correction(count, log_beta2)) + eps
+    w -= rate / _bias_correction(count, log_beta1) * (m / root)
+    tl.store(weights + at, w, inside)
+    if COPY:
+        tl.store(compute_weights + at, w.to(compute_weights.dtype.element_ty), at < num_compute)

@@ -1,0 +1,220 @@
+"""Networks of the user's own: a function or a class that makes one, named or given."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from .._errors import MissingExtraError, UsageError
+from .._hints import nearest
+from .._imports import LIBRARIES, cause, load, without_digest
+
+Factory = Callable[..., nn.Module]
+_CHANNELS = ("in_channels", "in_chans", "channels")
+_VOCABULARY = ("vocab_size", "vocabulary")
+
+
+def imported(
+    name: str,
+    num_classes: int,
+    input_shape: Sequence[int],
+    *,
+    seed: int = 0,
+    vocabulary: int = 0,
+    folder: str = "",
+    strict: bool = True,
+) -> nn.Module:
+    """The network that ``module:name`` makes; of ``torchvision`` and ``timm`` by its name there.
+
+    Args:
+        name: with or without a digest of the module.
+        num_classes: as in `from_factory`.
+        input_shape: as in `from_factory`.
+        seed: as in `from_factory`.
+        vocabulary: as in `from_factory`.
+        folder: where the module is, if it is not found otherwise.
+        strict: whether a module whose digest is another is an error, and not a warning.
+    """
+    library, _, rest = name.partition(":")
+    if library in LIBRARIES:
+        with _drawn_from(seed):
+            return _is_network(_of_library(library, rest, num_classes, input_shape), name)
+    factory = load(name, "model", folder=folder, strict=strict)
+    return from_factory(
+        factory, num_classes, input_shape, seed=seed, vocabulary=vocabulary,
+        name=without_digest(name),
+    )  # fmt: skip
+
+
+def from_factory(
+    factory: Factory,
+    num_classes: int,
+    input_shape: Sequence[int],
+    *,
+    seed: int = 0,
+    vocabulary: int = 0,
+    name: str = "",
+) -> nn.Module:
+    """The network that a function or a class makes for some data.
+
+    It is called with those of ``num_classes``, ``in_channels`` (or ``in_chans``, ``channels``),
+    ``image_size``, ``input_shape``, ``vocab_size`` and ``seed`` that its signature has; all its
+    other parameters need defaults. torch's global generator is seeded while it is called, and then
+    as it was before: equal seeds give equal networks, and others start differently.
+
+    Args:
+        factory: a function or a class.
+        num_classes: the number of outputs.
+        input_shape: of one sample: [C, H, W] of images, [D] of features, [L] of token ids.
+        seed: of what it draws.
+        vocabulary: the number of token ids, where inputs are such.
+        name: to call it in errors.
+
+    >>> def linear(num_classes, input_shape):
+    ...     return nn.Sequential(nn.Flatten(), nn.Linear(input_shape.numel(), num_classes))
+    >>> from_factory(linear, 10, (1, 8, 8))[1]
+    Linear(in_features=64, out_features=10, bias=True)
+    """
+    name = name or str(getattr(factory, "__name__", type(factory).__name__))
+    shape = torch.Size(input_shape)
+    known: dict[str, Any] = {"num_classes": num_classes, "input_shape": shape, "seed": seed}
+    known |= dict.fromkeys(_CHANNELS, shape[0]) if shape else {}
+    known |= {"image_size": shape[1]} if len(shape) == 3 else {}
+    known |= dict.fromkeys(_VOCABULARY, vocabulary) if vocabulary else {}
+    arguments = _arguments(factory, known, name)
+    with _drawn_from(seed):
+        try:
+            return _is_network(factory(**arguments), name)
+        except (UsageError, MissingExtraError):
+            raise
+        except Exception as error:
+            raise UsageError(f"model {name} cannot be made: {cause(error)}") from error
+
+
+@torch.no_grad()
+def check_network(
+    network: nn.Module,
+    name: str,
+    num_classes: int,
+    input_shape: Sequence[int],
+    *,
+    seed: int = 0,
+    vocabulary: int = 0,
+) -> None:
+    """Try a network on two inputs of zeros, in eval mode, so that a mistake is said at once.
+
+    What a lazy layer draws then is drawn from the seed.
+
+    Raises:
+        UsageError: it fails, or gives something else than logits [N, K].
+    """
+    first = next(network.parameters(), None)
+    lazy = isinstance(first, nn.parameter.UninitializedParameter)
+    if first is None or (not lazy and first.dtype != torch.get_default_dtype()):
+        return  # who keeps its weights has a word to say on these
+    dtype = torch.int64 if vocabulary else torch.get_default_dtype()
+    inputs = torch.zeros(2, *input_shape, dtype=dtype, device=first.device)
+    was_training = network.training
+    network.eval()
+    with _drawn_from(seed):
+        try:
+            logits = network(inputs)
+        except Exception as error:
+            sizes = ", ".join(map(str, ("N", *input_shape)))
+            raise UsageError(f"model {name} fails on inputs [{sizes}]: {cause(error)}") from error
+    network.train(was_training)
+    found = list(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
+    if found != [2, num_classes]:
+        raise UsageError(
+            f"model {name} gives {found} for two inputs; logits [N, {num_classes}] are needed"
+        )
+
+
+def _arguments(factory: Factory, known: dict[str, Any], name: str) -> dict[str, Any]:
+    """Those of the known arguments that a factory takes."""
+    if not callable(factory):
+        raise UsageError(f"model {name} is a {type(factory).__name__}, not a function or a class")
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        raise UsageError(f"model {name} has no signature to read; wrap it in a function") from None
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    found = {p: known[p] for p in parameters if parameters[p].kind in by_name and p in known}
+    lacking = [
+        p for p, about in parameters.items()
+        if p not in found and about.default is about.empty and about.kind not in variadic
+    ]  # fmt: skip
+    if lacking:
+        raise UsageError(
+            f"model {name} needs {', '.join(lacking)}: give it a default; it is called with those "
+            f"of {', '.join(known)} that its signature has"
+        )
+    if any(p.kind == inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        found.setdefault("num_classes", known["num_classes"])  # without it nothing would fit
+    return found
+
+
+def _is_network(found: Any, name: str) -> nn.Module:
+    if isinstance(found, nn.Module):
+        return found
+    raise UsageError(f"model {name} gave a {type(found).__name__}, not a torch.nn.Module")
+
+
+@contextlib.contextmanager
+def _drawn_from(seed: int) -> Iterator[None]:
+    """Seed torch's global generators, and leave them as they were."""
+    on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    devices = range(torch.cuda.device_count() if on_gpu else 0)
+    with torch.random.fork_rng(devices=devices):
+        torch.default_generator.manual_seed(seed)
+        if devices:
+            torch.cuda.manual_seed_all(seed)
+        yield
+
+
+def _unusable(library: str, error: Exception) -> UsageError:
+    return UsageError(
+        f"{library} is installed and cannot be imported, {cause(error)}; install the version of it "
+        f"that fits torch {torch.__version__}"
+    )
+
+
+def _of_library(library: str, name: str, num_classes: int, input_shape: Sequence[int]) -> Any:
+    if len(input_shape) != 3:
+        raise UsageError(f"{library}:{name} takes images, and the data has none")
+    try:
+        found = importlib.import_module("timm" if library == "timm" else "torchvision.models")
+    except ImportError as error:
+        if importlib.util.find_spec(library) is not None:
+            raise _unusable(library, error) from error
+        raise MissingExtraError(
+            f"{library}:{name} needs {library}: pip install {library}", name=library
+        ) from None
+    except Exception as error:  # as of one that was built for another torch
+        raise _unusable(library, error) from error
+    if library == "timm":
+        try:
+            return found.create_model(
+                name, pretrained=False, num_classes=num_classes, in_chans=input_shape[0]
+            )
+        except Exception as error:
+            line = str(error).strip().split("\n")[0]
+            raise UsageError(f"timm makes no {name!r} for this data: {line}") from None
+    make = getattr(found, name, None)
+    if not callable(make):
+        known = [n for n in dir(found) if n.islower() and callable(getattr(found, n))]
+        raise UsageError(f"torchvision has no network {name!r}{nearest(name, known)}")
+    if input_shape[0] != 3:
+        raise UsageError(
+            f"torchvision:{name} takes images of 3 channels, and these have {input_shape[0]}; make "
+            "it for them in a function of your own and name that, or take one of timm"
+        )
+    return make(weights=None, num_classes=num_classes)

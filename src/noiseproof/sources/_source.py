@@ -1,0 +1,108 @@
+"""A source: its form, its path, and which columns are what."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .._errors import UsageError
+
+FORMS = ("folder", "csv", "parquet", "npz")
+_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".npz": "npz"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where data lies, and how it is read.
+
+    Attributes:
+        form: ``folder`` (one folder a class), ``csv``, ``parquet`` or ``npz``.
+        path: of the folder or file to train on.
+        test: of a folder or file of the same form to test on.
+        label: the column of the labels. Default: ``label``; of an npz file ``y`` or ``labels``.
+        text: the column of texts, if texts are to be classified.
+        image: the column of image files, relative to the table, if images are.
+        truth: the column of the true labels, where they are known.
+        ignore: columns that are no features.
+        image_size: the side in pixels that images are brought to; 0 for what suits them.
+        skip_unreadable: whether to go on without what cannot be read.
+    """
+
+    form: str
+    path: Path
+    test: Path | None = None
+    label: str = ""
+    text: str = ""
+    image: str = ""
+    truth: str = ""
+    ignore: tuple[str, ...] = ()
+    image_size: int = 0
+    skip_unreadable: bool = field(default=False)
+
+    def __post_init__(self) -> None:
+        if self.text and self.image:
+            raise UsageError("a table has texts or images to classify; give text or image alone")
+        if self.form not in ("csv", "parquet"):
+            for name in ("text", "image", "ignore"):
+                if getattr(self, name):
+                    raise UsageError(f"{name} names a column of a table, and {self} is none")
+        if self.form == "folder" and (self.label or self.truth):
+            named = "label" if self.label else "truth"
+            raise UsageError(
+                f"{named} names a column, and {self} has its labels as names of folders"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.form}:{self.path}"
+
+    def to_json(self) -> str:
+        """A text that `from_json` reads, also in another folder."""
+        values = {name: value for name, value in vars(self).items() if value}
+        for name in ("path", "test"):
+            if name in values:
+                values[name] = str(Path(values[name]).absolute())
+        return json.dumps(values)
+
+    @classmethod
+    def from_json(cls, text: str) -> Source:
+        values = json.loads(text)
+        for name in ("path", "test"):
+            if name in values:
+                values[name] = Path(values[name])
+        return cls(**values | {"ignore": tuple(values.get("ignore", ()))})
+
+    @property
+    def name(self) -> str:
+        """What tables call it: the last part of its path."""
+        return self.path.resolve().name or "data"
+
+
+def is_source(dataset: str) -> bool:
+    """Whether a text names data of one's own and no data set that is known."""
+    return dataset.partition(":")[0] in FORMS and ":" in dataset
+
+
+def source_named(dataset: str, *, test: str = "", **options: object) -> Source:
+    """The source that a text names, with the columns to read.
+
+    >>> source_named("csv:reviews.csv", label="stars", text="review").form
+    'csv'
+    """
+    form, _, path = dataset.partition(":")
+    if not path:
+        raise UsageError(f"{dataset!r} names no {'folder' if form == 'folder' else 'file'}")
+    tested = Path(test.removeprefix(f"{form}:")).expanduser() if test else None
+    values = {name: value for name, value in options.items() if value is not None}
+    return Source(form=form, path=Path(path).expanduser(), test=tested, **values)  # type: ignore[arg-type]
+
+
+def meant_source(dataset: str) -> str:
+    """`` (did you mean 'csv:x.csv'?)`` where an unknown data set is a file or folder that is there.
+
+    >>> meant_source("no such thing")
+    ''
+    """
+    path = Path(dataset).expanduser()
+    form = "folder" if path.is_dir() else _SUFFIXES.get(path.suffix.lower(), "")
+    return f" (did you mean '{form}:{dataset}'?)" if form and path.exists() else ""

@@ -1,0 +1,195 @@
+"""Tables: columns of a CSV or Parquet file, every row with the line to name in a message."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._errors import UsageError, require
+from .._hints import nearest
+
+_LARGEST = float(np.finfo(np.float32).max)
+_MAX_UNPACKED = 1 << 32  # bytes of a file that is packed
+_MAX_FIELD = 1 << 27  # characters of one value; csv's own limit is 131,072
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name, of one length, as texts or as numbers.
+
+    Attributes:
+        path: of the file.
+        columns: by name.
+        lines: the line of the file, or the number of the row, of each row.
+        unit: what ``lines`` counts.
+    """
+
+    path: Path
+    columns: dict[str, Sequence[Any]]
+    lines: list[int]
+    unit: str = "line"
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def column(self, name: str, option: str) -> Sequence[Any]:
+        if name not in self.columns:
+            known = [" ".join(column.split()) for column in self.columns]
+            raise UsageError(
+                f"{self.path} has no column {name!r}{nearest(name, known)}; "
+                f"name one with {option}: {', '.join(known):.300}"
+            )
+        return self.columns[name]
+
+    def place(self, row: int) -> str:
+        return f"{self.path}, {self.unit} {self.lines[row]}"
+
+
+class Problems:
+    """What cannot be read: an error at once, or, where that was asked for, a count.
+
+    Args:
+        skip: whether to go on.
+    """
+
+    def __init__(self, skip: bool) -> None:
+        self.skip = skip
+        self.lines: list[str] = []
+
+    def add(self, place: str, problem: str) -> None:
+        if not self.skip:
+            raise UsageError(
+                f"{place}: {problem}; mend it, or go on without such with --skip-unreadable"
+            )
+        self.lines.append(f"{place}: {problem}")
+
+    def summary(self) -> tuple[str, ...]:
+        """One line on all of them."""
+        if not self.lines:
+            return ()
+        more = f", and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
+        return (f"left out what cannot be read: {self.lines[0]}{more}",)
+
+
+def read_table(path: Path, form: str, content: bytes, problems: Problems) -> Table:
+    """The columns of a file."""
+    table = _parquet(path, content) if form == "parquet" else _csv(path, content, problems)
+    if not len(table):
+        raise UsageError(f"{path} has no rows")
+    return table
+
+
+def _csv(path: Path, content: bytes, problems: Problems) -> Table:
+    if content[:2] == b"\x1f\x8b":
+        content = _unpacked(path, content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path}, line {line}: no UTF-8 text; save the file as UTF-8") from None
+    csv.field_size_limit(_MAX_FIELD)
+    delimiter = _delimiter(path, text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows, lines = [], []
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        _check_header(path, header)
+        for row in reader:
+            if not row:
+                continue  # an empty line
+            if len(row) != len(header):
+                problems.add(
+                    f"{path}, line {reader.line_num}",
+                    f"{len(row)} values where the header has {len(header)} columns",
+                )
+                continue
+            rows.append(row)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise UsageError(f"{path}, line {reader.line_num}: no CSV, {error}") from None
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return Table(path, dict(zip(header, columns, strict=True)), lines)
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            found = bytearray()
+            while len(found) <= _MAX_UNPACKED and (block := file.read(1 << 20)):
+                found += block
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be unpacked: {error}") from None
+    if len(found) > _MAX_UNPACKED:
+        raise UsageError(f"{path} holds more than {_MAX_UNPACKED >> 30} GB; unpack it yourself")
+    return bytes(found)
+
+
+def _delimiter(path: Path, text: str) -> str:
+    if ".tsv" in path.suffixes:
+        return "\t"
+    first = text.partition("\n")[0]
+    return max(",;\t", key=lambda mark: (first.count(mark), mark == ","))
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    twice = [name for i, name in enumerate(header) if name in header[:i]]
+    if twice:
+        raise UsageError(f"{path} has two columns {twice[0]!r}; rename one")
+    if len(header) < 2:
+        raise UsageError(
+            f"{path} needs a first line with the names of at least two columns; "
+            f"it has {', '.join(map(repr, header)) or 'none'}"
+        )
+
+
+def _parquet(path: Path, content: bytes) -> Table:
+    parquet = require("pyarrow.parquet", "parquet", "a Parquet file")
+    try:
+        found = parquet.read_table(io.BytesIO(content))
+    except Exception as error:
+        raise UsageError(f"{path} is no Parquet file that can be read: {error}") from None
+    _check_header(path, list(found.column_names))
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    return Table(path, columns, list(range(1, found.num_rows + 1)), "row")
+
+
+def numbers(table: Table, names: Sequence[str], problems: Problems) -> NDArray[np.float32]:
+    """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported."""
+    found = np.empty((len(table), len(names)), np.float32)
+    for at, name in enumerate(names):
+        values = table.columns[name]
+        try:
+            with np.errstate(over="ignore"):  # what float32 cannot hold is found below
+                found[:, at] = np.asarray(values, dtype=np.float64)
+            bad = np.flatnonzero(~np.isfinite(found[:, at]))
+        except (ValueError, TypeError, OverflowError):
+            bad = np.array([i for i, value in enumerate(values) if not _is_number(value)])
+            if len(bad) > len(values) // 2:  # the column is none of numbers
+                raise UsageError(
+                    f"{table.place(int(bad[0]))}: column {name!r} holds "
+                    f"{str(values[int(bad[0])])!r:.40}, which is no number; leave the column out "
+                    f"with --ignore {name!r}, or name it with --text or --image if it is what "
+                    "is classified"
+                ) from None
+            found[:, at] = [float(v) if _is_number(v) else np.nan for v in values]
+        for row in bad:
+            value = values[int(row)]
+            what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"
+            problems.add(table.place(int(row)), f"column {name!r} {what}")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return abs(float(value)) <= _LARGEST
+    except (ValueError, TypeError, OverflowError):
+        return False

@@ -1,0 +1,91 @@
+"""What a run names of the user's own: modules, a loss, a network, weights to start from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from .. import models
+from .._errors import UsageError
+from .._imports import file_digest, is_import, load, without_digest
+from .._seeds import derive
+from ..losses import from_function, parse
+from ..losses._wrappers import _num_required_args as num_required_args
+from ..runs import ResolvedRun
+from ._model import Inputs
+
+Criterion = Callable[[Tensor, Tensor], Tensor]
+Factory = Callable[..., nn.Module]
+
+
+def import_modules(run: ResolvedRun) -> None:
+    """Import what declares the losses that the run's text names."""
+    for name in run.imports:
+        load(name, "import", folder=_folder(run, name))
+
+
+def loss_of(run: ResolvedRun) -> Criterion:
+    """The loss that a run names, by its text or as ``module:name``.
+
+    A name stands for a function of logits and labels; or of the logits alone, as
+    `noiseproof.losses.from_function` takes it; or for a module, or the class of one.
+    """
+    if not is_import(run.loss):
+        return parse(run.loss)
+    found: Any = load(run.loss, "loss", folder=_folder(run, run.loss))
+    name = without_digest(run.loss)
+    if isinstance(found, type) and issubclass(found, nn.Module):
+        try:
+            return found()
+        except TypeError as error:
+            raise UsageError(
+                f"loss {name} is a class that needs arguments ({error}); name an instance of it"
+            ) from None
+    if isinstance(found, nn.Module):
+        return copy.deepcopy(found)  # what it remembers is each run's own
+    if not callable(found):
+        raise UsageError(f"loss {name} is a {type(found).__name__}, not a function of logits")
+    return from_function(found, name=name) if num_required_args(found) == 1 else found
+
+
+def network_of(run: ResolvedRun, network: nn.Module | Factory | None, inputs: Inputs) -> nn.Module:
+    """A network that was given, or that a function or class makes, where the run starts from it."""
+    if not isinstance(network, nn.Module):
+        seed, classes = derive(run.seed, "start"), len(inputs.classes)
+        if network is None:
+            network = models.imported(
+                run.model, classes, inputs.shape, seed=seed, vocabulary=inputs.vocabulary,
+                folder=_folder(run, run.model),
+            )  # fmt: skip
+        else:
+            network = models.from_factory(
+                network, classes, inputs.shape, seed=seed, vocabulary=inputs.vocabulary
+            )
+        models.check_network(network, without_digest(run.model), classes, inputs.shape, seed=seed,
+                             vocabulary=inputs.vocabulary)  # fmt: skip
+    prepare(run, network)
+    return network
+
+
+def prepare(run: ResolvedRun, network: nn.Module) -> None:
+    """Load the weights that a run starts from, and freeze what it does not train."""
+    if run.weights:
+        path = Path(run.place("weights"))
+        if not run.place("weights") or not path.is_file():
+            raise UsageError(
+                f"the file of weights {without_digest(run.weights)} is not here"
+                + (f": {path}" if run.place("weights") else "; give the Run with weights=FILE")
+            )
+        if run.weights != f"{path.name}@{file_digest(path)}":
+            raise UsageError(f"{path} has changed since the run was made; start again")
+        models.load_weights(network, path)
+    models.freeze(network, run.freeze)
+
+
+def _folder(run: ResolvedRun, name: str) -> str:
+    """Where the module of a name was found when the run was resolved."""
+    return run.place(f"import {name.partition('@')[0].partition(':')[0]}")

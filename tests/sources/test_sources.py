@@ -1,0 +1,375 @@
+"""Data of one's own: every layout, and every fault with the line that names it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from noiseproof import data, sources
+from noiseproof._errors import UsageError
+from noiseproof.sources import Source, source_named
+
+
+def table(path: Path, *rows: str, header: str = "a,b,label") -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def picture(path: Path, colour: int = 0, size: tuple[int, int] = (8, 8), mode: str = "RGB") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, colour).save(path)
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for at in range(4):
+        picture(tmp_path / "photos" / "cat" / f"{at}.png", 10 + at)
+        picture(tmp_path / "photos" / "dog" / f"{at}.png", 200 + at)
+    return tmp_path / "photos"
+
+
+ROWS = ("1,2,cat", "3,4,dog", "5,6,cat", "7,8,dog")
+
+
+# Layouts
+
+
+def test_features(tmp_path):
+    own = data.from_table(table(tmp_path / "t.csv", *ROWS))
+    assert own.classes == ("cat", "dog")
+    assert own.columns == ("a", "b")
+    assert own.train.inputs.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert own.train.labels.tolist() == [0, 1, 0, 1]
+    assert own.kind == "features"
+    assert own.mean == (4.0, 5.0)
+    assert len(own.test) == 0
+    assert repr(own).startswith("Dataset('t.csv@")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_columns_may_be_told_apart_by_other_marks(tmp_path, mark):
+    rows = [row.replace(",", mark) for row in ROWS]
+    own = data.from_table(table(tmp_path / "t.csv", *rows, header=f"a{mark}b{mark}label"))
+    assert own.train.inputs.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
+def test_a_table_packed_by_gzip_with_a_mark_of_its_encoding(tmp_path):
+    plain = table(tmp_path / "t.csv", *ROWS)
+    packed = tmp_path / "p.csv.gz"
+    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + plain.read_bytes()))
+    own = data.from_table(packed)
+    assert own.columns == ("a", "b")
+    assert torch.equal(own.train.inputs, data.from_table(plain).train.inputs)
+
+
+def test_parquet(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"], "who": [1, 2, 3]}
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    own = data.from_table(tmp_path / "t.parquet", ignore=["who"])
+    assert own.train.inputs.tolist() == [[1], [2], [3]]
+    assert own.classes == ("x", "y")
+
+
+def test_texts_become_the_same_token_ids_in_every_process(tmp_path):
+    rows = ('"Good film, very good",1', '"bad",0', '"Bad film",0')
+    path = table(tmp_path / "t.csv", *rows, header="review,label")
+    own = data.from_table(path, text="review")
+    assert own.kind == "text"
+    assert own.classes == ("0", "1")
+    one, two, three = own.train.inputs
+    assert one[:2].tolist() == [10141, 17070]  # good, film, for good
+    assert two.tolist() == [three[0], *[0] * (len(two) - 1)]
+    assert own.coding(["GOOD film; very good!"]).tolist() == [one.tolist()]
+    assert own.vocabulary == 1 << 15
+
+
+def test_images_of_a_table_are_found_beside_it(tmp_path):
+    picture(tmp_path / "set" / "img" / "1.png", 5)
+    picture(tmp_path / "set" / "img" / "2.png", 9, mode="L")
+    path = table(tmp_path / "set" / "t.csv", "img/1.png,a", "img/2.png,b", header="file,label")
+    own = data.from_table(path, image="file")
+    assert own.train.images.shape == (2, 3, 8, 8)
+    assert own.train.images[1].unique().tolist() == [9]
+
+
+def test_a_folder(photos):
+    own = data.from_folder(photos)
+    assert own.classes == ("cat", "dog")
+    assert own.train.images.shape == (8, 3, 8, 8)
+    assert own.train.images[:, 0, 0, 0].tolist() == [10, 11, 12, 13, 200, 201, 202, 203]
+    assert own.train.labels.tolist() == [0] * 4 + [1] * 4
+    assert own.name.startswith("photos@")
+
+
+@pytest.mark.parametrize("name", ["test", "val", "valid", "validation"])
+def test_a_folder_with_a_part_to_test_on(photos, tmp_path, name):
+    photos.rename(tmp_path / "train")
+    root = tmp_path / "set"
+    root.mkdir()
+    (tmp_path / "train").rename(root / "train")
+    picture(root / name / "dog" / "x.png", 7)
+    picture(root / name / "cat" / "y.png", 8)
+    own = data.from_folder(root)
+    assert (len(own.train), len(own.test)) == (8, 2)
+    assert own.test.labels.tolist() == [0, 1]
+    apart = data.from_folder(root / "train", root / name)
+    assert torch.equal(apart.test.images, own.test.images)
+
+
+def test_images_of_several_sizes_are_brought_to_one(tmp_path):
+    picture(tmp_path / "a" / "1.png", 1, (100, 50))
+    picture(tmp_path / "b" / "1.png", 1, (80, 160))
+    assert data.from_folder(tmp_path).train.images.shape == (2, 3, 64, 64)
+    assert data.from_folder(tmp_path, image_size=20).train.images.shape == (2, 3, 20, 20)
+    picture(tmp_path / "b" / "1.png", 1, (100, 50))
+    picture(tmp_path / "a" / "1.png", 1, (100, 50))
+    assert data.from_folder(tmp_path).train.images.shape == (2, 3, 50, 50)
+
+
+def test_grey_images_stay_grey_and_photos_are_turned_upright(tmp_path):
+    picture(tmp_path / "a" / "1.png", 1, mode="L")
+    picture(tmp_path / "b" / "1.png", 1, mode="L")
+    assert data.from_folder(tmp_path).train.images.shape[1] == 1
+    turned = Image.new("RGB", (8, 6), 0)
+    turned.putpixel((0, 0), (255, 255, 255))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned: columns are rows
+    for name in ("a", "b"):
+        turned.save(tmp_path / name / "1.png", exif=exif)
+    images = data.from_folder(tmp_path).train.images
+    assert images.shape == (2, 3, 8, 6)
+    assert images[0, 0].nonzero().tolist() == [[0, 5]]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("x", "y", "", ""), ("images", "labels", "", ""), ("x_train", "y_train", "x_test", "y_test"),
+     ("train_images", "train_labels", "test_images", "test_labels")],
+)  # fmt: skip
+def test_npz(tmp_path, names):
+    x, y = np.arange(2 * 4 * 4, dtype=np.uint8).reshape(2, 4, 4), np.array([[3], [5]])
+    arrays = dict(zip(names, (x, y, x[:1], y[:1]), strict=True))
+    arrays.pop("", None)
+    np.savez(tmp_path / "s.npz", **arrays)
+    own = data.load_source(source_named(f"npz:{tmp_path / 's.npz'}"))
+    assert own.train.images.shape == (2, 1, 4, 4)
+    assert own.classes == ("3", "5")
+    assert len(own.test) == (1 if names[2] else 0)
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [(np.float64, "features"), (np.int32, "tokens")])
+def test_npz_of_features_and_of_token_ids(tmp_path, dtype, kind):
+    np.savez(tmp_path / "s.npz", x=np.arange(6).reshape(3, 2).astype(dtype), y=["b", "a", "b"],
+             real=["a", "a", "b"])  # fmt: skip
+    own = data.load_source(source_named(f"npz:{tmp_path / 's.npz'}", truth="real"))
+    assert own.kind == kind
+    assert own.classes == ("a", "b")
+    assert own.train.truth.tolist() == [0, 0, 1]
+
+
+def test_true_labels_are_tested_on(tmp_path):
+    header = "a,given,real"
+    train = table(tmp_path / "t.csv", "1,x,y", "2,y,y", header=header)
+    test = table(tmp_path / "u.csv", "3,x,y", header=header)
+    own = data.from_table(train, test, label="given", truth="real")
+    assert own.train.labels.tolist() == [0, 1]
+    assert own.train.truth.tolist() == [1, 1]
+    assert own.test.labels.tolist() == [1]
+    without = table(tmp_path / "v.csv", "3,x", header="a,given")
+    assert data.from_table(train, without, label="given", truth="real").test.labels.tolist() == [0]
+
+
+class Pairs(torch.utils.data.Dataset):
+    classes = ("cat", "dog")
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, at):
+        return self.items[at]
+
+
+def test_any_map_style_data_set():
+    own = data.from_dataset(Pairs([(torch.ones(3), 0), (torch.zeros(3), torch.tensor(1))]))
+    assert (own.kind, own.classes) == ("features", ("cat", "dog"))
+    assert own.train.labels.tolist() == [0, 1]
+    pillow = Pairs([(Image.new("RGB", (6, 6), 3), 1), (Image.new("L", (6, 6), 4), 0)])
+    assert data.from_dataset(pillow, pillow).test.images.shape == (2, 3, 6, 6)
+    texts = Pairs([{"text": "good film", "label": 1}, {"text": "bad", "label": 0}])
+    assert data.from_dataset(texts).kind == "text"
+    with pytest.raises(UsageError, match="which key has the input"):
+        data.from_dataset(Pairs([{"words": "good", "label": 1}]))
+    with pytest.raises(UsageError, match="a map-style data set is needed"):
+        data.from_dataset(iter([]))
+    with pytest.raises(UsageError, match=r"of one shape; some are \[2\] and some \[3\]"):
+        data.from_dataset(Pairs([(torch.ones(3), 0), (torch.ones(2), 1)]))
+
+
+def test_hugging_face_s_names_of_classes():
+    class Names:
+        names = ("neg", "pos")
+
+    class HuggingFace(Pairs):
+        classes = None
+        features: ClassVar = {"text": None, "label": Names()}
+
+    items = HuggingFace([{"text": "good", "label": 1}, {"text": "bad", "label": 0}])
+    assert data.from_dataset(items).classes == ("neg", "pos")
+
+
+# Identity
+
+
+def test_the_name_follows_the_content_and_not_the_place(tmp_path, monkeypatch):
+    def name(path, **options):
+        return sources.read(source_named(f"csv:{path}", **options)).name
+
+    path = table(tmp_path / "t.csv", *ROWS)
+    first = name(path)
+    (tmp_path / "other").mkdir()
+    copied = tmp_path / "other" / "t.csv"
+    copied.write_bytes(path.read_bytes())
+    assert name(copied) == first
+    monkeypatch.chdir(tmp_path)
+    assert name("t.csv") == first
+    assert name("t.csv", ignore=("a",)) != first
+    table(path, *ROWS[:-1], "7,8,cat")
+    assert name("t.csv") != first
+
+
+def test_a_source_travels_to_another_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = Source(form="csv", path=Path("t.csv"), test=Path("u.csv"), ignore=("a", "b"))
+    back = Source.from_json(source.to_json())
+    assert back.path == tmp_path / "t.csv"
+    assert back.test == tmp_path / "u.csv"
+    assert (back.ignore, back.form) == (("a", "b"), "csv")
+
+
+# Faults: one line that names the file or the line
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (("1,2",), {}, r"t\.csv, line 2: 2 values where the header has 3 columns; .*skip-unread"),
+        (("1,2,cat", "1,,dog"), {}, r"t\.csv, line 3: column 'b' is empty"),
+        (("1,2,cat", "1,nan,dog"), {}, r"line 3: column 'b' is 'nan', no finite number"),
+        (("1,2,cat", "1,1e99,dog"), {}, r"line 3: column 'b' is '1e99', no finite number"),
+        (("1,2,cat", "1,3,"), {}, r"line 3: column 'label' is empty"),
+        (("1,x,cat", "1,y,dog"), {}, r"line 2: column 'b' holds 'x', which is no number; leave"),
+        (("1,2,cat",), {"label": "lable"}, r"no column 'lable' \(did you mean 'label'\?\)"),
+        (ROWS, {"text": "c"}, "no column 'c'.*name one with --text: a, b, label"),
+        (("1,2,cat", "3,4,cat"), {}, "has one class, 'cat', in column 'label'"),
+        ((), {}, "has no rows"),
+        (ROWS, {"ignore": ("a", "b")}, "no column beside the labels"),
+        (ROWS, {"ignore": ("z",)}, "no column 'z'"),
+        (ROWS, {"image": "a"}, r"t\.csv, line 2: there is no image .*1; "),
+        (ROWS, {"text": "a", "image": "b"}, "give text or image alone"),
+    ],
+)
+def test_faults_of_a_table(tmp_path, rows, options, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        data.from_table(table(tmp_path / "t.csv", *rows), **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_faults_of_files(tmp_path):
+    for content, message in (
+        (b"a,b,label\n\xff\xfe,1,2\n", "line 2: no UTF-8 text"),
+        (b'a,b,label\n"1,2,x\n', "no CSV"),
+        (b"\x1f\x8bnonsense", "cannot be unpacked"),
+        (b"", "needs a first line"),
+        (b"a,a,label\n1,2,x\n", "two columns 'a'"),
+    ):
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(UsageError, match=message):
+            data.from_table(tmp_path / "t.csv")
+    with pytest.raises(UsageError, match="is not there"):
+        data.from_table(tmp_path / "none.csv")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UsageError, match="no Parquet file"):
+        data.from_table(tmp_path / "t.parquet")
+    (tmp_path / "t.npz").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UsageError, match="no npz file"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+    np.savez(tmp_path / "t.npz", x=np.array([{}], object), y=[1])
+    with pytest.raises(UsageError, match="it holds Python objects"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+    np.savez(tmp_path / "t.npz", q=np.ones((2, 2)))
+    with pytest.raises(UsageError, match="no array of inputs; it has q"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+
+
+def test_a_class_that_only_the_test_part_has(tmp_path, photos):
+    train = table(tmp_path / "t.csv", *ROWS)
+    test = table(tmp_path / "u.csv", "1,2,cow")
+    with pytest.raises(UsageError, match=r"u\.csv, line 2: the class 'cow' is not among"):
+        data.from_table(train, test)
+    picture(tmp_path / "test" / "cow" / "1.png")
+    picture(tmp_path / "test" / "cat" / "1.png")
+    with pytest.raises(UsageError, match="has the class 'cow', which"):
+        data.from_folder(photos, tmp_path / "test")
+
+
+def test_faults_of_folders(tmp_path, photos):
+    (photos / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"empty has no images"):
+        data.from_folder(photos)
+    (photos / "empty").rmdir()
+    with pytest.raises(UsageError, match="is not there; give the folder"):
+        data.from_folder(tmp_path / "none")
+    with pytest.raises(UsageError, match="has no folders"):
+        data.from_folder(photos / "cat")
+    for name in ("0.png", "1.png", "2.png", "3.png"):
+        (photos / "dog" / name).unlink()
+    (photos / "dog").rmdir()
+    with pytest.raises(UsageError, match="one folder, cat"):
+        data.from_folder(photos)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("truncated", "a damaged image"), ("text", "no image"), ("deep", "mode I;16; save it with 8")],
+)
+def test_an_image_that_cannot_be_read(photos, fault, message):
+    bad = photos / "cat" / "1.png"
+    if fault == "truncated":
+        Image.fromarray(np.random.default_rng(0).integers(0, 255, (8, 8, 3), np.uint8)).save(bad)
+        bad.write_bytes(bad.read_bytes()[:-60])
+    elif fault == "text":
+        bad.write_text("not a picture")
+    else:
+        Image.fromarray(np.zeros((8, 8), np.uint16)).save(bad)
+    with pytest.raises(UsageError, match=rf"cat.1\.png: .*{message}.*--skip-unreadable"):
+        data.from_folder(photos)
+    with pytest.warns(UserWarning, match=r"left out what cannot be read: .*1\.png"):
+        own = data.from_folder(photos, skip_unreadable=True)
+    assert len(own.train) == 7
+    assert own.train.labels.tolist() == [0] * 3 + [1] * 4
+    assert own.notes
+
+
+def test_rows_that_cannot_be_read_are_left_out_with_a_count(tmp_path):
+    path = table(tmp_path / "t.csv", *ROWS, "1,,cat", "1", "x,2,dog", "9,9,")
+    with pytest.warns(UserWarning, match=r"t\.csv, line 7: .*, and 3 more"):
+        own = data.from_table(path, skip_unreadable=True)
+    assert len(own.train) == 4
+
+
+def test_a_column_of_numbers_is_no_class(tmp_path):
+    rows = [f"{i},{i + 0.5},c{i % 2}" for i in range(300)]
+    with pytest.raises(UsageError, match="300 different values in 300 rows, so it is no class"):
+        data.from_table(table(tmp_path / "t.csv", *rows), label="b")
