@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 
@@ -24,6 +25,16 @@ class DivergedError(ArithmeticError):
 
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message has the pip command."""
+
+
+def level_outside() -> int:
+    """The ``stacklevel`` at which the caller of this function warns at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
+        ("noiseproof.", "torch.")
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def require(module: str, extra: str, purpose: str) -> Any:

@@ -224,3 +224,14 @@ def test_predicted_classes_are_printable(run, tmp_path, monkeypatch):
     assert code == 0
     assert is_harmless(out)
     assert [line.split(",")[2] for line in out.splitlines()] == ["class", SHOWN, "'=1+1"]
+
+
+def test_what_was_remarked_on_in_training_is_told(run, tmp_path):
+    for seed in (0, 1):
+        about = {"notes": ["for 10 epochs some classes [red]were[/red] predicted for nothing"]}
+        made = Run(seed=seed).resolve()
+        record = Record(made, HISTORY, about if seed else {}, None)
+        write_bundle(tmp_path / f"{seed}.jsonl", [record])
+    code, out, _ = run("results", tmp_path / "0.jsonl", tmp_path / "1.jsonl")
+    assert code == 0
+    assert f"note of run {Run(seed=1).resolve().hash}: for 10 epochs some classes [red]were" in out

@@ -103,6 +103,16 @@ def results(
     found = len(reading.records)
     beside = "" if len(records) == found else f"{len(records)} of "
     print(f"{beside}{count(found, 'run')}")
+    _say_notes(records)
+
+
+def _say_notes(records: list[Record]) -> None:
+    """What was remarked on while they were trained: of the first that has a note."""
+    noted = [(r, r.about["notes"][0]) for r in records if r.about.get("notes")]
+    if noted:
+        record, note = noted[0]
+        more = f" (and {count(len(noted) - 1, 'other run')})" if len(noted) > 1 else ""
+        say(f"note of run {record.run.name or record.hash}{more}: {note}")
 
 
 def _upgrade(places: tuple[Path, ...]) -> None:

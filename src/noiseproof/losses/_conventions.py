@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -16,7 +15,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from .._errors import UsageError, UsageTypeError
+from .._errors import UsageError, UsageTypeError, level_outside
 from ._expression import Expression
 from ._prediction import Prediction, compute_dtype, extremes
 
@@ -184,18 +183,8 @@ def _warn_of_sums(q: Tensor) -> None:
         f"the class probabilities of a sample sum to {wrong[-1]:.4g}, not 1; if a sample can "
         "have several labels, give logits z, [N, L], as "
         "torch.stack([torch.zeros_like(z), z], dim=1) and targets 0 or 1, [N, L]",
-        stacklevel=_level_outside(),
+        stacklevel=level_outside(),
     )
-
-
-def _level_outside() -> int:
-    """The ``stacklevel`` at which the caller of this function warns at the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
-        ("noiseproof.", "torch.")
-    ):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _not_ignored(label: Tensor, num_classes: int, ignore_index: int) -> Tensor | None:

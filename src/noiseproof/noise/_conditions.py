@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._errors import level_outside
 from ._checks import check_matrix
 from ._noisy import NoisyLabels
 from ._stream import Floats
@@ -106,7 +106,4 @@ def warn_if_violated(conditions: Conditions) -> None:
     """Warn at the line outside this package that requested such noise."""
     if conditions:
         return
-    level, frame = 2, sys._getframe(1)  # level 1 is this function, 2 its caller
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("noiseproof."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(str(conditions), NoiseWarning, stacklevel=level)
+    warnings.warn(str(conditions), NoiseWarning, stacklevel=level_outside())

@@ -110,6 +110,8 @@ def matrix(
         raise UsageError(
             f"noise 'none' has rate 0; it was {rate:g}: give a kind of {_listed_names()}"
         )
+    if name not in ("none", "symmetric"):
+        raise UsageError(f"no matrix is known for {name} noise; make it, and look at its `matrix`")
     return symmetric_matrix(rate, K)
 
 

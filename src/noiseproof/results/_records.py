@@ -269,6 +269,9 @@ def _record(
     for name in ("versions", "machine", "overrides"):
         if not isinstance(about.get(name, {}), Mapping):
             raise UsageError(f"{name} is {about[name]!r:.60}, not a mapping")
+    notes = about.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise UsageError(f"notes is {notes!r:.60}, no list of texts")
     pairs = about.get("disbelieved", [])
     if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
         raise UsageError(f"disbelieved is {pairs!r:.60}, no list of two classes and a number")

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import __version__, catalogue
-from .._errors import UsageError
+from .._errors import UsageError, level_outside
 from .._imports import is_import
-from ..losses._conventions import _level_outside as level_outside
 from ..results import FORMAT, Folder, accuracy_column, write_atomically
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
