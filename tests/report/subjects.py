@@ -54,7 +54,8 @@ def record(
         }
         for epoch in range(1, epochs + 1)
     ]
-    return Record(run, history, dict(ABOUT), error, Path("made-up"))
+    about = {**ABOUT, "noise_rate": None} if run.noise == "given" else dict(ABOUT)
+    return Record(run, history, about, error, Path("made-up"))
 
 
 def reading(*records: Record, problems: tuple[str, ...] = ()) -> Reading:

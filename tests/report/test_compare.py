@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from noiseproof.report import comparisons, make_study
+from noiseproof.report._conclude import make_conclusions
+from noiseproof.report._tables import make_tables
 
 from .subjects import reading, record, seeds
 
@@ -64,3 +67,42 @@ def test_what_was_not_run_or_not_published_says_so(found):
     assert (
         len([c for c in found if c.paper is not None]) == 9 * 4 + 4 + 1
     )  # table 2, the NGCE table, one twice
+
+
+@pytest.mark.parametrize("part", ["loss", "network", "data", "prior"])
+def test_what_is_a_users_own_is_not_compared_with_the_paper(part):
+    """Whatever it is called: a function of the user's may be named NCE+RCE."""
+    at = {"dataset": "cifar10", "noise": "symmetric", "rate": 0.6, "loss": "nce+rce"}
+    ours, theirs = record(0.8, **at), record(0.2, seed=1, **at)
+    loss = "NCE+RCE" if part == "loss" else theirs.run.loss
+    theirs = replace(theirs, run=replace(theirs.run, loss=loss, overrides=(part,), name="mine"))
+    for records in ((theirs,), (ours, theirs)):
+        study = make_study(reading(*records))
+        found = [c for c in comparisons(study) if c.condition.rate == 0.6 and c.paper is not None]
+        compared = [c for c in found if c.method == "NCE+RCE"]
+        assert [c.verdict for c in compared] == ["agrees" if len(records) == 2 else "not run"]
+        assert all(c.ours is None or not c.ours.has_overrides for c in found)
+        (table,) = make_tables(study)
+        numbers = {
+            row.label: row.cells[table.columns.index(("symmetric", 0.6))] for row in table.rows
+        }
+        own = next(cell for cell in numbers.values() if cell.mean == pytest.approx(20))
+        assert own.published is None
+        assert any(c.published and c.published.mean == 79.78 for c in numbers.values())
+
+
+def test_a_users_own_loss_is_not_taken_for_ours_by_its_name():
+    at = {"dataset": "cifar10", "noise": "symmetric", "rate": 0.6}
+    named = ("CE", "NCE", "MAE", "NCE+RCE", "10*nce + rce")
+    own = []
+    for i, name in enumerate(named):
+        made = record(0.5 + i / 10, **at)
+        run = replace(made.run, loss=name, overrides=("loss",), name=f"run-{i}")
+        own.append(replace(made, run=run))
+    study = make_study(reading(*own, record(0.9, loss="2*nce", **at)))
+    assert {e.cell.method for e in study.entries} == {*(f"{n} (own)" for n in named), "2*NCE"}
+    assert {e.label for e in study.entries} == {*(f"{n} (own loss)" for n in named), "2*NCE"}
+    assert study.scaled == {}
+    said = " ".join(make_conclusions(study))
+    assert "(CE)" not in said  # cross entropy was not run
+    assert "ctive-passive" not in said

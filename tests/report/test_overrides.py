@@ -117,7 +117,7 @@ def test_what_is_a_users_own_is_always_an_override():
     found = entries(record(**PROTOCOL), record(**PROTOCOL, **own))
     assert set(found) == {"CE", "ce (own data and loss)"}
     (only,) = entries(record(**PROTOCOL, **own)).values()
-    assert (only.label, only.shared_overrides) == ("ce", "own data and loss")
+    assert (only.label, only.shared_overrides) == ("ce (own)", "own data and loss")
 
 
 @pytest.mark.parametrize("other", [{"dataset": "mushrooms"}, {"protocol": "mine"}])

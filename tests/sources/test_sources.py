@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from pathlib import Path
 from typing import ClassVar
@@ -284,6 +285,13 @@ def test_faults_of_a_table(tmp_path, rows, options, message):
     with pytest.raises(UsageError, match=message) as caught:
         data.from_table(table(tmp_path / "t.csv", *rows), **options)
     assert "\n" not in str(caught.value)
+
+
+def test_reading_a_table_leaves_the_csv_module_as_it_was(tmp_path):
+    usual = csv.field_size_limit()
+    table(tmp_path / "t.csv", *ROWS, "1,2," + "c" * 200_000)
+    assert max(map(len, data.from_table(tmp_path / "t.csv").classes)) == 200_000
+    assert csv.field_size_limit() == usual
 
 
 def test_faults_of_files(tmp_path):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from .. import _vega
 from .._vega import THEMES, Spec
-from ._figures import ChartType, Panel
+from ._figures import ACCURACY_DOTS, ChartType, Panel
 from ._styles import Style
+from ._words import ACCURACY_WORDS
 
 HEIGHT = 210
 RATES_HEIGHT = 300
@@ -47,8 +48,9 @@ def panel_spec(
     """
     if chart == "label-dots":
         return dot_plot(styles, theme, rows, x="% of the labels", full_scale=True)
-    if chart == "accuracy-dots":
-        return dot_plot(styles, theme, rows, x="test accuracy, %", full_scale=False)
+    for on, dots in ACCURACY_DOTS.items():
+        if chart == dots:
+            return dot_plot(styles, theme, rows, x=f"{ACCURACY_WORDS[on]}, %", full_scale=False)
     if chart == "heatmap":
         return {**heatmap(theme, "beta", "alpha"), "height": HEIGHT}
     rates = chart == "rates"
@@ -59,7 +61,7 @@ def panel_spec(
 
 def plot_height(panel: Panel) -> int:
     """The pixels that the page keeps for a chart before it is drawn."""
-    if panel.chart in ("label-dots", "accuracy-dots"):
+    if panel.chart == "label-dots" or panel.chart in ACCURACY_DOTS.values():
         return _ROW_HEIGHT * len(panel.rows) + _AXIS_HEIGHT
     if panel.chart == "heatmap":
         return HEIGHT + _AXIS_HEIGHT

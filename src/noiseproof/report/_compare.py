@@ -81,8 +81,11 @@ def comparisons(study: Study) -> list[Comparison]:
         candidates = numbers.get(key, [])
         paper = next((p for p in candidates if p.table.startswith("table-")), None)
         later = tuple(p for p in candidates if not p.table.startswith("table-"))
-        if key in ours:
-            found += [Comparison(condition, method, e, paper, later) for e in ours[key]]
+        own = [e for e in ours.get(key, []) if e.has_overrides]
+        same = [e for e in ours.get(key, []) if not e.has_overrides]
+        found += [Comparison(condition, method, e, None) for e in own]
+        if same:
+            found += [Comparison(condition, method, e, paper, later) for e in same]
         elif paper is not None:
             found.append(Comparison(condition, method, None, paper, later))
     datasets = list(dict.fromkeys(e.cell.dataset for e in study.entries))

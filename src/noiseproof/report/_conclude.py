@@ -7,10 +7,11 @@ import statistics
 from collections import Counter
 from typing import NamedTuple
 
-from ..catalogue import CLEAN, is_active_passive
+from ..catalogue import CLEAN, GIVEN, is_active_passive
+from ._lead import RULE, Lead, rank, within_deviation
 from ._study import Condition, Entry, Study
 from ._styles import PERCENT
-from ._words import MAX_LISTED, spell_out, where
+from ._words import ACCURACY_WORDS, HELD_OUT_NOTE, MAX_LISTED, listed, spell_out, where
 
 _ACTIVE_AND_PASSIVE = (
     "An active loss only raises the probability of the label; a passive loss also lowers those of "
@@ -21,18 +22,99 @@ _ACTIVE_AND_PASSIVE = (
 def make_conclusions(study: Study) -> list[str]:
     """The main conclusion, and then the sentences that support it.
 
-    The first is what cross entropy loses, where it was run. Names of losses are spelt out where
-    they come first.
+    The first is what cross entropy loses, where it was run; of labels as given it is which loss is
+    best. Names of losses are spelt out where they come first.
     """
-    conditions = [c for c in study.conditions if c.noise != CLEAN and len(study.at(c)) > 1]
-    if not conditions:
+    compared = [c for c in study.conditions if c.noise != CLEAN and len(study.at(c)) > 1]
+    if not compared:
         return [_nothing_to_compare(study)]
+    given = [c for c in compared if c.noise == GIVEN]
+    on_held_out = study.judged_on(compared) != "test"
     return spell_out([
+        *_on_known_noise(study, [c for c in compared if c.noise != GIVEN]),
+        *_on_given_labels(study, given),
+        *([HELD_OUT_NOTE] if on_held_out else []),
+    ])  # fmt: skip
+
+
+def _on_known_noise(study: Study, conditions: list[Condition]) -> list[str]:
+    """What cross entropy loses, which loss is best, and whether active-passive losses are."""
+    if not conditions:
+        return []
+    return [
         *_what_cross_entropy_loses(study, conditions),
         _best(study, conditions),
         *_active_passive_sentences(study, conditions),
         *(_best_by_noise(study, conditions) if len(conditions) > 1 else []),
-    ])  # fmt: skip
+    ]
+
+
+def _on_given_labels(study: Study, conditions: list[Condition]) -> list[str]:
+    """Which loss is best on each data set, how sure that is, and by which rule."""
+    sentences = []
+    for condition in conditions[:MAX_LISTED]:
+        sentences += _which_is_best(study, condition)
+    more = len(conditions) - MAX_LISTED
+    sentences += [f"The tables have {more} more data sets."] if more > 0 else []
+    has_seeds = any(len(e.cell.seeds) > 1 for c in conditions for e in study.at(c))
+    return [*sentences, RULE] if has_seeds else sentences
+
+
+def _which_is_best(study: Study, condition: Condition) -> list[str]:
+    """Which loss is best on labels as given, which are near it, and where cross entropy is."""
+    (best, _), *others = rank(study.at(condition))
+    leads = {e: lead for e, lead in others if lead is not None}
+    second, lead = next(iter(leads.items()))
+    place = f"on {study.where(condition)}"
+    result = f"{_with_error(best)} {ACCURACY_WORDS[study.judged_on([condition])]}"
+    if round(lead.points, 2) == 0:
+        result += f", as much as {second.label}"
+    else:
+        result += f", {lead} points before {second.label}"
+    result = result.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    verdicts = {lead.verdict for lead in leads.values()}
+    if verdicts == {"one seed"}:
+        seeds = "with one seed" if lead.num_seeds else "without a seed in common"
+        chance = f"{seeds} nothing can be said about chance"
+        return [f"{best.label} comes first {place}: {result}; {chance}."]
+    if verdicts == {"clear"}:
+        head = f"{best.label} is best {place}: {result}."
+    elif lead.verdict == "clear":
+        head = f"{best.label} comes first {place}: {result}."
+    else:
+        head = f"{best.label} comes first, {_relation(lead, second.label)}, {place}: {result}."
+    sentences = [head]
+    for verdict in ("level", "unclear", "one seed"):
+        near = [e for e in leads if e is not second and leads[e].verdict == verdict]
+        if near:
+            relation = _relation(leads[near[0]], _names(near)).removeprefix("but ")
+            sentences.append(f"{best.label} {'is ' if verdict == 'level' else ''}{relation}.")
+    sentences += [
+        f"{e.label} is {leads[e]} points behind {best.label}."
+        for e in leads
+        if e.cell.method == "CE" and e is not second and leads[e].verdict == "clear"
+    ]
+    return sentences
+
+
+def _relation(lead: Lead, other: str) -> str:
+    """What can be said of a lead that is not clear."""
+    if lead.verdict == "level":
+        return f"level with {other}"
+    seeds = "one seed" if lead.num_seeds < 2 else f"{lead.num_seeds} seeds"
+    return f"but cannot be told apart from {other} with {seeds}"
+
+
+def _with_error(entry: Entry) -> str:
+    """The mean over the seeds with its standard error."""
+    cell = entry.cell
+    error = cell.deviation / math.sqrt(len(cell.seeds))
+    return f"{cell.mean:.2f}{'' if math.isnan(error) else f' ± {error:.2f}'}{PERCENT}"
+
+
+def _names(entries: list[Entry]) -> str:
+    labels = [e.label for e in entries]
+    return _join(labels) if len(labels) <= MAX_LISTED else listed(labels)
 
 
 def _nothing_to_compare(study: Study) -> str:
@@ -47,12 +129,6 @@ def _nothing_to_compare(study: Study) -> str:
 def _by_accuracy(study: Study, condition: Condition) -> list[Entry]:
     """The entries of a condition, the best first."""
     return sorted(study.at(condition), key=lambda e: -e.cell.mean)
-
-
-def _within_deviation(a: Entry, b: Entry) -> bool:
-    """Whether two means differ by no more than their deviations; False where one is unknown."""
-    deviation = math.hypot(a.cell.deviation, b.cell.deviation)
-    return not math.isnan(deviation) and abs(a.cell.mean - b.cell.mean) <= deviation
 
 
 def _accuracy(entry: Entry) -> str:
@@ -80,13 +156,15 @@ def _what_cross_entropy_loses(study: Study, conditions: list[Condition]) -> list
         return []
     most = max(gaps, key=lambda gap: gap.points)
     if most.points <= 0:
-        place = f"on {where(*most.condition)}" if len(gaps) == 1 else "in these results"
+        place = f"on {study.where(most.condition)}" if len(gaps) == 1 else "in these results"
         return [f"CE is nowhere behind another loss {place}."]
+    accuracy = ACCURACY_WORDS[study.judged_on([most.condition])]
     up_to = "up to " if len(gaps) > 1 else ""
-    level = ", within the deviation over the seeds" if _within_deviation(most.ce, most.best) else ""
+    level = ", within the deviation over the seeds" if within_deviation(most.ce, most.best) else ""
     return [
-        f"CE loses {up_to}{most.points:.1f} points of test accuracy to {most.best.label}: "
-        f"{_accuracy(most.ce)} against {_accuracy(most.best)} on {where(*most.condition)}{level}."
+        f"CE loses {up_to}{most.points:.1f} points of {accuracy} to {most.best.label}: "
+        f"{_accuracy(most.ce)} against {_accuracy(most.best)} on {study.where(most.condition)}"
+        f"{level}."
     ]
 
 
@@ -95,9 +173,9 @@ def _best(study: Study, conditions: list[Condition]) -> str:
     if len(conditions) == 1:
         best, second = _by_accuracy(study, conditions[0])[:2]
         gap = best.cell.mean - second.cell.mean
-        tie = _within_deviation(best, second)
+        tie = within_deviation(best, second)
         lead = f"level with {second.label}" if tie else f"{gap:.1f} points before {second.label}"
-        return f"{best.label} is best on {where(*conditions[0])}: {_accuracy(best)}, {lead}."
+        return f"{best.label} is best on {study.where(conditions[0])}: {_accuracy(best)}, {lead}."
     winners = [_by_accuracy(study, c)[0] for c in conditions]
     families = Counter(_family(e.cell.method) for e in winners)
     family, won = families.most_common(1)[0]
@@ -188,7 +266,7 @@ def _winners(study: Study, conditions: list[Condition]) -> str:
     parts = []
     for condition in conditions:
         best, second = _by_accuracy(study, condition)[:2]
-        tie = f", level with {second.label}" if _within_deviation(best, second) else ""
+        tie = f", level with {second.label}" if within_deviation(best, second) else ""
         rate = f" at {condition.rate:g}" if condition.rate else ""
         parts.append(f"{best.label}{rate} ({_accuracy(best)}{tie})")
     return "; ".join(parts)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..results import Cell, Record
+from ..catalogue import GIVEN
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, Cell, Record
 
 MAX_POINTS = 60
 Measure = Callable[[Record], list[float]]
@@ -47,6 +48,23 @@ def sample_indices(length: int, num: int = MAX_POINTS) -> list[int]:
 def column(name: str) -> Measure:
     """A column of the history, as a measure."""
     return lambda record: record.column(name)
+
+
+def judged_accuracy(record: Record) -> list[float]:
+    """The accuracy on the test set or, where there is none, on what was held out."""
+    return record.column(record.accuracy_column or TEST_ACCURACY)
+
+
+def held_out_accuracy(record: Record) -> list[float]:
+    """The accuracy on what was held out, of a run that has no test set."""
+    judged = record.accuracy_column == HELD_OUT_ACCURACY
+    return judged_accuracy(record) if judged else [math.nan] * len(record.history)
+
+
+def agreement(record: Record) -> list[float]:
+    """Of labels as given, those that the network agrees with while it trains."""
+    given = record.run.noise == GIVEN
+    return record.column("train_accuracy") if given else [math.nan] * len(record.history)
 
 
 def clean_train_accuracy(record: Record) -> list[float]:

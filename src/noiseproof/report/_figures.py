@@ -7,25 +7,34 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from .._files import safe_name
-from ..catalogue import CLEAN, dataset_title, is_active_passive, noise_group
+from ..catalogue import CLEAN, GIVEN, dataset_title, is_active_passive, noise_group
 from ._curves import (
     MAX_POINTS,
     Curve,
     Measure,
+    agreement,
     clean_train_accuracy,
     column,
     final_mean,
+    held_out_accuracy,
+    judged_accuracy,
     mean_curve,
     rounded,
     sample_indices,
 )
-from ._study import Condition, Entry, Study, condition_name
+from ._study import Condition, Entry, Study
 from ._styles import PERCENT, TIMES
-from ._words import noise_words
+from ._words import ACCURACY_WORDS, JudgedOn
 
-TEST_ACCURACY = column("test_accuracy")
+TEST_ACCURACY = judged_accuracy
 MEMORISED = column("memorised")
-ChartType = Literal["epochs", "rates", "accuracy-dots", "label-dots", "heatmap"]
+ChartType = Literal[
+    "epochs", "rates", "accuracy-dots", "held-out-dots", "both-dots", "label-dots", "heatmap"
+]
+# Of accuracies by what they are of.
+ACCURACY_DOTS: dict[JudgedOn, ChartType] = {
+    "test": "accuracy-dots", "held-out": "held-out-dots", "both": "both-dots",
+}  # fmt: skip
 LINE_CHARTS: tuple[ChartType, ...] = ("epochs", "rates")
 _MIN_RATES = 3  # of a line
 # A page that shows thousands of runs must stay one that can be read: the tables have the rest.
@@ -91,10 +100,14 @@ def without_none(curves: Iterable[Curve | None]) -> list[Curve]:
 
 
 def story_conditions(study: Study) -> list[Condition]:
-    """One noisy condition for each data set: symmetric noise of 0.6, or the nearest to it."""
+    """One noisy condition for each data set: symmetric noise of 0.6, or the nearest to it.
+
+    Labels as given are not among them: their losses were chosen to find the best, not for the
+    paper's argument.
+    """
     found: dict[str, Condition] = {}
     for condition in study.conditions:
-        if condition.noise == CLEAN:
+        if condition.noise in (CLEAN, GIVEN):
             continue
         best = found.get(condition.dataset)
         if best is None or _distance(condition) < _distance(best):
@@ -112,7 +125,8 @@ def overview_figures(study: Study) -> Iterator[Figure]:
     A line needs three rates. Losses with fewer are left out where others have them; where no loss
     can have three, dots are drawn in place of lines.
     """
-    line_panels, dot_panels = [], []
+    line_panels: dict[JudgedOn, list[Panel]] = {}
+    dot_panels: dict[JudgedOn, list[Panel]] = {}
     for (dataset, noise), noisy in study.by_noise.items():
         if noise == CLEAN:
             continue
@@ -120,18 +134,35 @@ def overview_figures(study: Study) -> Iterator[Figure]:
         labels = {e.label for condition in noisy for e in study.at(condition)}
         with_clean = any(e.label in labels for e in study.at(clean))
         conditions = [clean, *noisy] if with_clean else noisy
+        on = study.judged_on(conditions)
         if noise_group(noise) == "drawn" and len(conditions) >= _MIN_RATES:
-            line_panels.append(_rate_panel(study, conditions))
+            line_panels.setdefault(on, []).append(_rate_panel(study, conditions))
         else:
-            dot_panels.append(_ranking_panel(study, conditions))
-    if line_panels:
+            dot_panels.setdefault(on, []).append(_ranking_panel(study, conditions, on))
+    for on, panels in line_panels.items():
         caption = (
-            "Test accuracy after the last epoch against the fraction of labels that are wrong."
+            f"{_capitalized(ACCURACY_WORDS[on])} after the last epoch against the fraction of "
+            "labels that are wrong."
         )
-        yield _limited(Figure("overview", "Accuracy as the noise grows", caption, line_panels))
-    if dot_panels:
-        caption = "Test accuracy after the last epoch, the best loss first."
-        yield _limited(Figure("ranking", "Accuracy by loss", caption, dot_panels))
+        title = f"{_accuracy_title(on)} as the noise grows"
+        yield _limited(Figure(_name_by_accuracy("overview", on), title, caption, panels))
+    for on, panels in dot_panels.items():
+        caption = f"{_capitalized(ACCURACY_WORDS[on])} after the last epoch, the best loss first."
+        title = f"{_accuracy_title(on)} by loss"
+        yield _limited(Figure(_name_by_accuracy("ranking", on), title, caption, panels))
+
+
+def _capitalized(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _accuracy_title(on: JudgedOn) -> str:
+    """What a figure's title calls the accuracy: of pictures nothing else says what it is of."""
+    return "Accuracy" if on == "test" else _capitalized(ACCURACY_WORDS[on])
+
+
+def _name_by_accuracy(name: str, on: JudgedOn) -> str:
+    return name if on == "test" else f"{name}-{on}"
 
 
 def _limited(figure: Figure) -> Figure:
@@ -189,15 +220,11 @@ def _rate_panel(study: Study, conditions: list[Condition]) -> Panel:
     note = f"and {omitted} in the tables alone" if omitted else ""
     note += ", of fewer than three rates" if omitted and are_few else ""
     noisy = conditions[-1]
-    title = f"{dataset_title(noisy.dataset)}, {noise_words(noisy.noise)}"
+    title = f"{dataset_title(noisy.dataset)}, {study.group_words(noisy.dataset, noisy.noise)}"
     return Panel(title, "rates", curves, note=note)
 
 
-def _noise_of(condition: Condition) -> str:
-    return noise_words(condition.noise, condition.rate)
-
-
-def _ranking_panel(study: Study, conditions: list[Condition]) -> Panel:
+def _ranking_panel(study: Study, conditions: list[Condition], on: JudgedOn) -> Panel:
     """The accuracy of each loss, the best first, under the first condition and under the last.
 
     Where they are the same, the filled dot covers the hollow one.
@@ -212,7 +239,9 @@ def _ranking_panel(study: Study, conditions: list[Condition]) -> Panel:
                 means.setdefault(e.label, {})[condition] = rounded(e.cell.mean)
     rows: list[dict[str, Any]] = []
     for label, by_condition in means.items():
-        numbers = ", ".join(f"{_noise_of(c)} {m:.1f}{PERCENT}" for c, m in by_condition.items())
+        numbers = ", ".join(
+            f"{study.noise_words(c)} {m:.1f}{PERCENT}" for c, m in by_condition.items()
+        )
         rows.append({
             "label": label, "filled": by_condition.get(first), "hollow": by_condition.get(last),
             "caption": f"{label}: {numbers}",
@@ -223,11 +252,11 @@ def _ranking_panel(study: Study, conditions: list[Condition]) -> Panel:
     )
     omitted = _in_tables_alone(study, noisy, drawn)
     if first == last:
-        return Panel(condition_name(first), "accuracy-dots", rows=rows, note=omitted)
-    marks = f"filled: {_noise_of(first)}, hollow: {_noise_of(last)}"
-    title = f"{dataset_title(last.dataset)}, {noise_words(last.noise)}"
+        return Panel(study.name(first), ACCURACY_DOTS[on], rows=rows, note=omitted)
+    marks = f"filled: {study.noise_words(first)}, hollow: {study.noise_words(last)}"
+    title = f"{dataset_title(last.dataset)}, {study.group_words(last.dataset, last.noise)}"
     note = ", ".join(filter(None, (marks, omitted)))
-    return Panel(title, "accuracy-dots", rows=rows, note=note)
+    return Panel(title, ACCURACY_DOTS[on], rows=rows, note=note)
 
 
 _NORMALIZED_PAIRS = (
@@ -252,11 +281,12 @@ def robustness_figures(study: Study) -> Iterator[Figure]:
             panels.append(Panel(title, "epochs", curves, note=note))
             drops += [f"{c.label} {c.drop_from_best:.1f}" for c in curves]
         if panels:
+            accuracy = ACCURACY_WORDS[study.judged_on([condition])]
             caption = (
-                "Does a loss become robust when it is normalized? Points of test accuracy lost "
+                f"Does a loss become robust when it is normalized? Points of {accuracy} lost "
                 f"from the best epoch to the last: {', '.join(drops)}."
             )
-            name, title = f"robust-{condition.dataset}", condition_name(condition)
+            name, title = f"robust-{condition.dataset}", study.name(condition)
             yield Figure(name, title, caption, panels, shared_y=True)
 
 
@@ -268,9 +298,9 @@ def _drawn_entries(study: Study, condition: Condition) -> list[Entry]:
 def underfitting_figures(study: Study) -> Iterator[Figure]:
     """How much was learnt of the right labels, and of the wrong ones.
 
-    Of labels as given nobody knows which are wrong: they have no figure.
+    Labels as given have a figure where it is known which are wrong.
     """
-    for (dataset, noise), conditions in study.by_noise.items():
+    for (_, noise), conditions in study.by_noise.items():
         if noise == CLEAN:
             continue
         drawn = _drawn_labels(study, conditions)
@@ -279,34 +309,34 @@ def underfitting_figures(study: Study) -> Iterator[Figure]:
             entries = [e for e in study.at(condition) if e.label in drawn]
             rows = [row for e in entries if (row := _learnt_row(e))]
             if rows:
-                panels.append(Panel(_noise_of(condition), "label-dots", rows=rows))
+                panels.append(Panel(study.noise_words(condition), "label-dots", rows=rows))
         if not panels:
             continue
         rows = [row for panel in panels for row in panel.rows]
         least = min(rows, key=lambda row: row["filled"])
         most = max(rows, key=lambda row: row["hollow"])
+        argument = "" if noise == GIVEN else "Robust is not enough: a loss must also learn. "
         caption = (
-            "Robust is not enough: a loss must also learn. Filled: right labels learnt; "
-            "hollow: wrong labels memorised. "
+            f"{argument}Filled: right labels learnt; hollow: wrong labels memorised. "
             f"Least learnt: {least['label']}, {least['filled']:.0f}{PERCENT}; "
             f"most memorised: {most['label']}, {most['hollow']:.0f}{PERCENT}."
         )
-        yield _figure_by_noise("underfitting", dataset, noise, caption, panels, len(conditions))
+        yield _figure_by_noise(study, "underfitting", conditions, caption, panels)
 
 
 def _figure_by_noise(
+    study: Study,
     name: str,
-    dataset: str,
-    noise: str,
+    conditions: list[Condition],
     caption: str,
     panels: list[Panel],
-    num_rates: int,
     heading: str = "",
 ) -> Figure:
-    """A figure with a panel for each rate, or for some of many."""
-    if num_rates > MAX_PANELS:
-        caption = f"{caption} {len(panels)} of {num_rates} rates."
-    title = f"{dataset_title(dataset)}, {noise_words(noise)}{heading}"
+    """A figure with a panel for each rate of a noise, or for some of many."""
+    if len(conditions) > MAX_PANELS:
+        caption = f"{caption} {len(panels)} of {len(conditions)} rates."
+    dataset, noise, _ = conditions[-1]
+    title = f"{dataset_title(dataset)}, {study.group_words(dataset, noise)}{heading}"
     return Figure(f"{name}-{dataset}-{noise}", title, caption, panels)
 
 
@@ -342,7 +372,7 @@ def scaling_figures(study: Study) -> Iterator[Figure]:
                 f"{', '.join(best_factors)}."
             )
             name = f"scaling-{condition.dataset}-{condition.noise}-{condition.rate:g}"
-            title = condition_name(condition)
+            title = study.name(condition)
             yield Figure(name, title, caption, panels, shared_y=True)
 
 
@@ -369,7 +399,7 @@ def active_passive_figures(study: Study) -> Iterator[Figure]:
                 best_losses.append(f"{title.lower()}: {best.label} {best.last or 0:.1f}{PERCENT}")
         if any(panel.title == "Active + passive" for panel in panels):
             caption = f"Are two better than one? Best at the last epoch, {'; '.join(best_losses)}."
-            name, title = f"active-passive-{condition.dataset}", condition_name(condition)
+            name, title = f"active-passive-{condition.dataset}", study.name(condition)
             yield Figure(name, title, caption, panels, shared_y=True)
 
 
@@ -384,7 +414,7 @@ def parameter_figures(study: Study) -> Iterator[Figure]:
                 caption = f"alpha {alpha:g}, beta {beta:g}: {value:.1f}{PERCENT}"
                 rows.append({"x": beta, "y": alpha, "value": value, "caption": caption})
         if rows:
-            title = condition_name(condition)
+            title = study.name(condition)
             panels.append(Panel(title, "heatmap", rows=rows))
             best = max(rows, key=lambda row: row["value"])
             best_weights.append(f"{title}: {best['caption']}")
@@ -404,11 +434,35 @@ class EpochMeasure(NamedTuple):
     title: str
     measure: Measure
     description: str
+    """``{tested}`` stands for what networks are tested on, and ``{clean}`` for whether it is known
+    to be clean"""
+
+    def describe(self, study: Study) -> str:
+        """The description for these results."""
+        tested = {
+            "test": "the test set", "held-out": "held-out labels",
+            "both": "the test set or, where there is none, on held-out labels",
+        }  # fmt: skip
+        own = any(condition.noise == GIVEN for condition in study.conditions)
+        return self.description.format(
+            tested=tested[study.judged_on()], clean="" if own else "clean "
+        )
 
 
 EPOCH_MEASURES = (
     EpochMeasure(
-        "accuracy", "Test accuracy", "test accuracy", TEST_ACCURACY, "On the clean test set, %."
+        "accuracy", "Test accuracy", "test accuracy", column("test_accuracy"),
+        "On the {clean}test set, %.",
+    ),
+    EpochMeasure(
+        "held-out-accuracy", "Accuracy on held-out labels", ACCURACY_WORDS["held-out"],
+        held_out_accuracy,
+        "On labels as noisy as those trained on, %: the level is not the true accuracy.",
+    ),
+    EpochMeasure(
+        "agreement", "Agreement with the labels", "given labels agreed with", agreement,
+        "Of the labels as given, how many the network predicts while it trains, %. Where a part "
+        "is wrong, a loss that comes to 100 % has learnt that part by heart.",
     ),
     EpochMeasure(
         "memorised", "Memorisation", "wrong labels memorised", MEMORISED,
@@ -416,14 +470,14 @@ EPOCH_MEASURES = (
     ),
     EpochMeasure(
         "calibration", "Calibration", "calibration error", column("calibration_error"),
-        "How far confidence is from accuracy on the test set: the expected error in 15 bins, %.",
+        "How far confidence is from accuracy on {tested}: the expected error in 15 bins, %.",
     ),
 )  # fmt: skip
 
 
 def epoch_figures(study: Study, measure: EpochMeasure) -> Iterator[Figure]:
     """A measure by epoch for every condition, with a figure for each data set and noise."""
-    for (dataset, noise), conditions in _with_clean(study).items():
+    for conditions in _with_clean(study).values():
         drawn = _drawn_labels(study, conditions)
         note = _in_tables_alone(study, conditions, drawn)
         panels = []
@@ -431,12 +485,12 @@ def epoch_figures(study: Study, measure: EpochMeasure) -> Iterator[Figure]:
             entries = [e for e in study.at(condition) if e.label in drawn]
             curves = without_none(mean_curve(e.cell, e.label, measure.measure) for e in entries)
             if curves:
-                panels.append(Panel(_noise_of(condition), "epochs", curves, note=note))
+                panels.append(Panel(study.noise_words(condition), "epochs", curves, note=note))
         if panels:
+            description = measure.describe(study)
             yield _figure_by_noise(
-                measure.name, dataset, noise, measure.description, panels, len(conditions),
-                f": {measure.title}",
-            )  # fmt: skip
+                study, measure.name, conditions, description, panels, f": {measure.title}"
+            )
 
 
 def _with_clean(study: Study) -> dict[tuple[str, str], list[Condition]]:

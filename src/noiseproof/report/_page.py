@@ -12,13 +12,13 @@ from ..catalogue import dataset_title
 from ..results import Record
 from ._charts import X_TITLES, plot_height
 from ._compile import page_specs
-from ._figures import LINE_CHARTS, Figure, Panel
+from ._figures import ACCURACY_DOTS, LINE_CHARTS, Figure, Panel
 from ._provenance import HEADERS, Provenance, make_provenance
 from ._report import Report
 from ._study import Study
 from ._styles import Style
 from ._tables import Table
-from ._words import listed, protocol_title, seeds_listed
+from ._words import ACCURACY_WORDS, JudgedOn, listed, protocol_title, seeds_listed
 
 _MAX_READ_OUT = 20  # numbers in the alternative text of a chart
 _NARROW = 3  # columns of a table that fits beside a chart
@@ -45,7 +45,8 @@ def html(report: Report, title: str | None = None, beside: Report | None = None)
         finalize=lambda value: printable(value) if type(value) is str else value,
     )  # fmt: skip
     other = _beside_section(beside) if beside else None
-    problems = report.study.problems + (beside.study.problems if beside else [])
+    problems = report.study.problems + report.examples.problems
+    problems += beside.study.problems if beside else []
     figures = report.figures + (other["figures"] if other else [])
     styles = _Styles({**(beside.study.styles if beside else {}), **report.study.styles})
     provenance = make_provenance(report.study)
@@ -59,12 +60,15 @@ def html(report: Report, title: str | None = None, beside: Report | None = None)
         num_columns=_num_columns,
         plot_height=plot_height,
         full_names=_full_names,
+        what_numbers_are=_what_numbers_are,
+        accuracy_words=ACCURACY_WORDS,
         has_published=lambda tables: any(table.sources for table in tables),
         seeds_listed=seeds_listed,
     )
     return environment.get_template("page.html.j2").render(
         title=title or "Training on wrong labels",
         report=report,
+        examples=report.examples,
         story=[section for section in report.story if section.figures],
         missing=missing,
         side_by_side=_fit_side_by_side(report),
@@ -119,7 +123,9 @@ def _place(record: Record) -> str:
 def _contents(report: Report, with_beside: bool, with_problems: bool) -> list[tuple[str, str]]:
     """The anchors and titles of the sections."""
     found = [("conclusion", "Conclusion")]
+    found += [("examples", "Wrong labels")] if report.examples.rows else []
     found += [("tables", "Tables")] if report.tables else []
+    found += [("disbelief", "Labels not believed")] if report.disbelief else []
     found += [(section.anchor, section.title) for section in report.story if section.figures]
     found += [("curves", "By epoch")] if report.curves else []
     found += [("beside", "For comparison")] if with_beside else []
@@ -156,6 +162,23 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Protocol", "; ".join(list(protocols)[:_MAX_READ_OUT])),
         ("Machine", listed(list(machines))),
     ]
+
+
+def _what_numbers_are(tables: list[Table]) -> str:
+    """What the numbers of these tables are."""
+    on: set[JudgedOn] = {table.judged_on for table in tables}
+    accuracy = ACCURACY_WORDS["both" if len(on) > 1 else on.pop()]
+    spreads = {table.spread for table in tables}
+    if len(spreads) > 1:
+        after = "the sample deviation over the seeds or, of labels as given, its standard error"
+    elif "deviation" in spreads:
+        after = "the sample deviation over the seeds"
+    else:
+        after = "its standard error over the seeds"
+    return (
+        f"{accuracy[0].upper()}{accuracy[1:]} in percent after the last epoch: the mean, ± "
+        f"{after}; the best two of each column in bold."
+    )
 
 
 def _full_names(tables: list[Table]) -> dict[str, str]:
@@ -222,7 +245,7 @@ def _num_columns(figure: Figure) -> int:
     count = len(figure.panels)
     if count == 1:
         return 1
-    if figure.chart in ("rates", "accuracy-dots") or count == 2:
+    if figure.chart == "rates" or figure.chart in ACCURACY_DOTS.values() or count == 2:
         return 2
     return 4 if count % 4 == 0 or count == 7 else 3
 

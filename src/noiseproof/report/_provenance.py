@@ -9,8 +9,8 @@ from typing import Any
 from ..catalogue import dataset_title
 from ..results import Cell, Record
 from ._curves import rounded
-from ._study import Study, missing
-from ._words import noise_words, protocol_title
+from ._study import Study, condition_of, missing
+from ._words import protocol_title
 
 _WITH_COLUMN = ("dataset", "noise", "rate", "loss", "protocol", "seed", "name")
 HEADERS = (
@@ -41,7 +41,7 @@ def make_provenance(study: Study) -> Provenance:
     base: dict[str, Any] = {}
     rows = []
     for cell in study.cells:
-        columns = [words.setdefault(text, len(words)) for text in _columns(cell)]
+        columns = [words.setdefault(text, len(words)) for text in _columns(study, cell)]
         for record in [*cell.records, *cell.failed]:
             used = _settings(cell, record)
             base = base or used
@@ -54,9 +54,9 @@ def make_provenance(study: Study) -> Provenance:
     return Provenance(list(settings), list(machines), list(words), rows)
 
 
-def _columns(cell: Cell) -> tuple[str, ...]:
+def _columns(study: Study, cell: Cell) -> tuple[str, ...]:
     return (
-        dataset_title(cell.dataset), noise_words(cell.noise, cell.rate), cell.method,
+        dataset_title(cell.dataset), study.noise_words(condition_of(cell)), cell.method,
         cell.settings["loss"], protocol_title(cell.protocol, cell.dataset),
     )  # fmt: skip
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from ..catalogue import GIVEN
 from ..results import Reading
 from ._conclude import make_conclusions
+from ._disbelief import DisbeliefTable, find_disbelief
+from ._examples import Examples, find_examples
 from ._figures import (
     EPOCH_MEASURES,
     Figure,
@@ -32,6 +35,7 @@ STORY = (
     ("active-passive", "Active + passive", active_passive_figures, "noiseproof bench figure-4"),
     ("parameters", "Parameters", parameter_figures, "noiseproof bench figure-5"),
 )
+LEARNT = ("learnt", "Right and wrong labels learnt")  # of labels as given
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,21 @@ class Report:
         return make_conclusions(self.study)
 
     @cached_property
+    def examples(self) -> Examples:
+        """Images with a wrong label, and what each loss makes of them."""
+        return find_examples(self.study)
+
+    @cached_property
+    def disbelief(self) -> list[DisbeliefTable]:
+        """What each loss did with the labels as given that it did not believe."""
+        return find_disbelief(self.study)
+
+    @cached_property
+    def is_of_given_labels(self) -> bool:
+        """Whether it is about labels as given alone: the paper's argument has no place in it."""
+        return bool(self.study.conditions) and all(c.noise == GIVEN for c in self.study.conditions)
+
+    @cached_property
     def tables(self) -> list[Table]:
         """A table for each data set and type of noise."""
         return make_tables(self.study)
@@ -70,7 +89,13 @@ class Report:
 
     @cached_property
     def story(self) -> list[Section]:
-        """The paper's argument in figures. Sections without results have no figures."""
+        """The paper's argument in figures. Sections without results have no figures.
+
+        Of labels as given alone, only how much was learnt of right and of wrong labels.
+        """
+        if self.is_of_given_labels:
+            learnt = _make_section(*LEARNT, underfitting_figures(self.study))
+            return [learnt] if learnt.figures else []
         return [
             _make_section(anchor, title, make_figures(self.study), command=command)
             for anchor, title, make_figures, command in STORY
@@ -81,7 +106,7 @@ class Report:
         """Every measure by epoch; a measure that no run has is left out."""
         sections = [
             _make_section(
-                f"curves-{m.name}", m.heading, epoch_figures(self.study, m), m.description
+                f"curves-{m.name}", m.heading, epoch_figures(self.study, m), m.describe(self.study)
             )
             for m in EPOCH_MEASURES
         ]

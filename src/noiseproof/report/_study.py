@@ -11,19 +11,18 @@ from typing import Any, Literal, NamedTuple
 
 from .. import syntax
 from .._errors import UsageError
+from .._imports import setting_text
 from ..catalogue import (
-    DATASETS,
+    GIVEN,
     NOISES,
-    PROTOCOLS,
     dataset_title,
     method_named,
     rank_of,
     setting_of,
 )
-from ..results import Cell, Reading, Record, cells
-from ..runs import CHOICES, Run
+from ..results import OWN, TEST_ACCURACY, Cell, Reading, Record, cells, protocol_settings
 from ._styles import TIMES, Style, assign_styles
-from ._words import noise_words, protocol_title
+from ._words import JudgedOn, noise_words, protocol_title, where
 
 MAX_PROBLEMS = 50  # that are listed of runs without a number; more are counted
 # Settings that say which cell it is. They are never overrides of a protocol.
@@ -73,6 +72,17 @@ class Entry:
         return condition_of(self.cell)
 
     @property
+    def judged_on(self) -> JudgedOn:
+        """What its accuracies are of; the test set also where no run has one."""
+        columns = {record.accuracy_column for record in self.cell.records}
+        return "held-out" if columns - {TEST_ACCURACY, None} else "test"
+
+    @property
+    def has_overrides(self) -> bool:
+        """Whether something was the user's own, whatever its name: no paper has a number of it."""
+        return bool(self.cell.settings["overrides"])
+
+    @property
     def protocol_note(self) -> str:
         """The protocol with its shared overrides, such as ``"paper, but with epochs 20"``."""
         note = f", but with {self.shared_overrides}" if self.shared_overrides else ""
@@ -95,6 +105,8 @@ class Study:
     """what could not be read, and runs that ended early"""
     cells: list[Cell] = field(repr=False, default_factory=list)
     """every cell, whether compared, scaled or of the grid"""
+    wrong: dict[Condition, float] = field(repr=False, default_factory=dict)
+    """of labels as given, the percentage that is wrong, where the true ones are known"""
 
     def at(self, condition: Condition) -> list[Entry]:
         """The entries of a condition that have runs, in the order of the paper's tables."""
@@ -118,6 +130,27 @@ class Study:
             groups.setdefault((c.dataset, c.noise), []).append(c)
         return {key: sorted(group, key=lambda c: c.rate) for key, group in groups.items()}
 
+    def noise_words(self, condition: Condition) -> str:
+        """The noise of a condition in a title."""
+        return noise_words(condition.noise, condition.rate, self.wrong.get(condition))
+
+    def group_words(self, dataset: str, noise: str) -> str:
+        """The noise of conditions that differ in their rates alone, in a title."""
+        return noise_words(noise, wrong=self.wrong.get(Condition(dataset, noise, 0.0)))
+
+    def name(self, condition: Condition) -> str:
+        """A condition in a title."""
+        return f"{dataset_title(condition.dataset)}, {self.noise_words(condition)}"
+
+    def where(self, condition: Condition) -> str:
+        """A condition in a sentence, after "on"."""
+        return where(*condition, self.wrong.get(condition))
+
+    def judged_on(self, conditions: Iterable[Condition] | None = None) -> JudgedOn:
+        """What the accuracies of some conditions are of; by default of all."""
+        chosen = self.conditions if conditions is None else conditions
+        return judged_on(e for c in chosen for e in self.at(c))
+
     @cached_property
     def conditions(self) -> list[Condition]:
         """The conditions that have runs, grouped by data set and noise, by increasing rate."""
@@ -132,6 +165,12 @@ def condition_name(condition: Condition) -> str:
     return f"{dataset_title(condition.dataset)}, {noise_words(condition.noise, condition.rate)}"
 
 
+def judged_on(entries: Iterable[Entry]) -> JudgedOn:
+    """What the accuracies of some losses are of."""
+    found = {e.judged_on for e in entries}
+    return "both" if len(found) > 1 else found.pop() if found else "test"
+
+
 def make_study(reading: Reading) -> Study:
     """Sort results into the comparison of losses, the scaled losses and the grid of weights."""
     _read.cache_clear()  # names may have been declared since
@@ -143,13 +182,31 @@ def make_study(reading: Reading) -> Study:
     )
     factors = sorted({(f"{TIMES}{row.factor:g}",) * 2 for rows in scaled.values() for row in rows})
     styles = assign_styles([*labels, *factors])
-    return Study(entries, scaled, grid, styles, reading.problems + _ended_early(found), found)
+    wrong = _find_wrong(found)
+    problems = reading.problems + _ended_early(found, wrong)
+    return Study(entries, scaled, grid, styles, problems, found, wrong)
+
+
+def _find_wrong(found: list[Cell]) -> dict[Condition, float]:
+    """Of labels as given, the percentage that is wrong: the mean over the runs that know it."""
+    rates: dict[Condition, list[float]] = {}
+    for cell in found:
+        for record in [*cell.records, *cell.failed] if cell.noise == GIVEN else []:
+            rate = record.about.get("noise_rate")
+            if rate is not None and math.isfinite(rate):
+                rates.setdefault(condition_of(cell), []).append(100 * rate)
+    return {condition: math.fsum(known) / len(known) for condition, known in rates.items()}
 
 
 def _find_scaled(found: list[Cell]) -> dict[Condition, list[ScaledCell]]:
-    """Losses times several factors under one condition; a loss as it is has the factor 1."""
+    """Losses times several factors under one condition; a loss as it is has the factor 1.
+
+    On labels as given all losses are compared.
+    """
     rows: dict[tuple[Condition, str], list[ScaledCell]] = {}
     for cell in found:
+        if cell.noise == GIVEN:
+            continue
         (name, factor), *others = _weights(cell).items()
         name = name.upper()
         if cell.method in _SCALABLE:
@@ -167,11 +224,14 @@ def _find_scaled(found: list[Cell]) -> dict[Condition, list[ScaledCell]]:
 
 
 def _find_grid(found: list[Cell]) -> dict[Condition, list[GridCell]]:
-    """NCE + RCE with several weights under one condition, evaluated on one validation split."""
+    """NCE + RCE with several weights under one condition, evaluated on one validation split.
+
+    On labels as given, of which a part is held out where there is no test set, all are compared.
+    """
     rows: dict[tuple[Condition, float], list[GridCell]] = {}
     for cell in found:
         weights, holdout = _weights(cell), cell.settings["holdout"]
-        if weights.keys() == {"nce", "rce"} and holdout:
+        if weights.keys() == {"nce", "rce"} and holdout and cell.noise != GIVEN:
             weighted = GridCell(weights["nce"], weights["rce"], cell)
             rows.setdefault((condition_of(cell), holdout), []).append(weighted)
     grid: dict[Condition, list[GridCell]] = {}
@@ -203,13 +263,16 @@ def _compared(
             yield cell
 
 
-def _ended_early(found: list[Cell]) -> list[str]:
+def _ended_early(found: list[Cell], wrong: dict[Condition, float]) -> list[str]:
     """A line for each run that has no number, and how many there are beside them."""
-    lines = [
-        f"{record.hash} ({condition_name(condition_of(cell))}, {cell.method}, "
-        f"seed {record.run.seed}) {_why_missing(record)}"
-        for cell, record in ((c, r) for c in found for r in c.failed)
-    ]
+    lines = []
+    for cell in found:
+        noise = noise_words(cell.noise, cell.rate, wrong.get(condition_of(cell)))
+        lines += [
+            f"{record.hash} ({dataset_title(cell.dataset)}, {noise}, {cell.method}, "
+            f"seed {record.run.seed}) {_why_missing(record)}"
+            for record in cell.failed
+        ]
     more = len(lines) - MAX_PROBLEMS
     return lines if more <= 0 else [*lines[:MAX_PROBLEMS], f"{more} more runs have no number"]
 
@@ -249,7 +312,9 @@ def _make_entries(compared: list[Cell]) -> list[Entry]:
         if seen[_identity(cell, overrides)] > 1:  # other data or another loss of the same name
             overrides = [*overrides, [*cell.records, *cell.failed][0].run.folder]
         notes = [*([cell.protocol] if cell.protocol != "paper" else []), *overrides]
-        label = cell.method + (f" ({', '.join(notes)})" if notes else "")
+        said = any(note in overrides for note in _user_overrides(cell))
+        method = cell.method.removesuffix(OWN) if said else cell.method
+        label = method + (f" ({', '.join(notes)})" if notes else "")
         entries.append(Entry(cell, label, ", ".join(overrides), ", ".join(left_out)))
     return entries
 
@@ -270,7 +335,7 @@ def _find_overrides(compared: list[Cell]) -> list[list[str]]:
     for cell in compared:
         key = _protocol_key(cell)
         if key not in by_protocol:
-            by_protocol[key] = _protocol_settings(cell)
+            by_protocol[key] = protocol_settings(cell)
         expected.append(by_protocol[key])
     most_frequent = _most_frequent(compared, expected)
     return [
@@ -288,14 +353,15 @@ def _overrides(
         else:
             differs = repr(value) != most_frequent[cell.dataset, cell.protocol, name]
         if differs:
-            yield f"{name.replace('_', ' ')} {value}"
+            yield setting_text(name, value)
     variant = cell.settings["variant"]
     if cell.noise in NOISES and len(NOISES[cell.noise].variants) > 1 and variant != cell.protocol:
         yield f"noise as {variant}"
 
 
 def _other_settings(cell: Cell) -> Iterable[tuple[str, Any]]:
-    return ((n, v) for n, v in cell.settings.items() if n not in (*_CELL_SETTINGS, "overrides"))
+    left_out = (*_CELL_SETTINGS, "overrides", "imports")
+    return ((n, v) for n, v in cell.settings.items() if n not in left_out)
 
 
 def _most_frequent(
@@ -338,27 +404,11 @@ def _protocol_key(cell: Cell) -> Hashable:
     return cell.dataset, cell.protocol, cell.noise, loss
 
 
-def _protocol_settings(cell: Cell) -> dict[str, Any]:
-    """What the cell's protocol sets; empty for an unknown data set, protocol or loss."""
-    if cell.dataset not in DATASETS or cell.protocol not in PROTOCOLS:
-        return {}
-    given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
-    if cell.noise in CHOICES["noise"]:
-        given |= {"noise": cell.noise, "rate": cell.rate}
-    # The loss matters: a method may bring its own weight decay, and NLNL trains for more epochs.
-    loss = method_named(cell.method) or cell.settings["loss"]
-    try:
-        expected = Run(**given, loss=loss).resolve().settings()
-    except UsageError:
-        return {}
-    return {name: value for name, value in expected.items() if name != "precision"}
-
-
 def _weights(cell: Cell) -> dict[str, float]:
     """The factor of each loss in a sum, by name; of what is no sum of named losses, its text."""
-    tree = _read(cell.settings["loss"])
+    tree = None if "loss" in cell.settings["overrides"] else _read(cell.settings["loss"])
     if tree is None:
-        return {cell.settings["loss"]: 1.0}
+        return {cell.method: 1.0}
     terms = tree.terms if isinstance(tree, syntax.Sum) else ((1.0, tree),)
     return {t.name if isinstance(t, syntax.Leaf) else syntax.short(t): w for w, t in terms}
 

@@ -19,8 +19,9 @@ from ..catalogue import (
     rank_of,
 )
 from ..results import Published, published
-from ._study import Entry, Study, missing
-from ._words import full_names, noise_words, protocol_title
+from ._lead import Lead, rank
+from ._study import Condition, Entry, Study, judged_on, missing
+from ._words import JudgedOn, full_names, noise_words, protocol_title
 
 # Rows of these tables are shown even where nothing was run.
 _PAPER_TABLES = ("table-symmetric", "table-asymmetric", "table-webvision")
@@ -47,6 +48,15 @@ class TableCell:
     top_two: bool = False
     """whether it is among the two best of its column"""
     published: Published | None = None
+    behind: Lead | None = None
+    """of labels as given, how many points it is behind the best loss"""
+    place: str = ""
+    """of labels as given, ``"best"`` where its lead is clear, or else ``"first"``"""
+
+    @property
+    def standard_error(self) -> float | None:
+        """Of the mean over the seeds."""
+        return None if self.deviation is None else self.deviation / math.sqrt(len(self.seeds))
 
     @property
     def difference(self) -> float | None:
@@ -71,6 +81,17 @@ class TableRow:
     shared_overrides: str = ""
     """see :class:`Entry`"""
 
+    @property
+    def behind(self) -> str:
+        """Of labels as given, how many points it is behind the best loss."""
+        found = (str(cell.behind) if cell.behind else cell.place for cell in self.cells)
+        return next(filter(None, found), "")
+
+    @property
+    def note(self) -> str:
+        """Whether it can be told apart from the best loss, in words."""
+        return next((cell.behind.note for cell in self.cells if cell.behind), "")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -81,6 +102,9 @@ class Table:
     """the name of a noise that is drawn, or a group of others: clean, human or given"""
     columns: list[Column]
     rows: list[TableRow]
+    judged_on: JudgedOn = "test"
+    wrong: float | None = None
+    """of labels as given, the percentage that is wrong, where it is known"""
 
     @cached_property
     def name(self) -> str:
@@ -89,7 +113,8 @@ class Table:
 
     @cached_property
     def title(self) -> str:
-        titles = {"human": "human labels", "clean": "clean labels", GIVEN: noise_words(GIVEN)}
+        given = noise_words(GIVEN, wrong=self.wrong)
+        titles = {"human": "human labels", "clean": "clean labels", GIVEN: given}
         title = titles.get(self.noise, f"{self.noise} noise")
         return f"{dataset_title(self.dataset)}, {title}"
 
@@ -129,6 +154,25 @@ class Table:
         ]
 
     @cached_property
+    def says_how_sure(self) -> bool:
+        """Whether it says of each loss how far it is behind the best one, and how sure that is."""
+        return any(row.behind for row in self.rows)
+
+    @cached_property
+    def has_errors(self) -> bool:
+        """Whether some of these differences have a standard error, which one seed has not."""
+        leads = [cell.behind for row in self.rows for cell in row.cells if cell.behind]
+        return any(lead.standard_error is not None for lead in leads)
+
+    @cached_property
+    def spread(self) -> str:
+        """What follows the mean: where a table says how sure it is, the standard error."""
+        return "standard error" if self.says_how_sure else "deviation"
+
+    def spread_of(self, cell: TableCell) -> float | None:
+        return cell.standard_error if self.says_how_sure else cell.deviation
+
+    @cached_property
     def num_seeds(self) -> str:
         """The number of seeds of a cell, such as ``"3 seeds"`` or ``"1 to 3 seeds"``."""
         counts = {len(cell.seeds) for row in self.rows for cell in row.cells if cell.seeds}
@@ -166,7 +210,8 @@ def make_tables(study: Study) -> list[Table]:
         # Clean labels are a column of the first table.
         ordered = sorted(noises, key=order.__getitem__) or [_table_noise(CLEAN)]
         for noise in ordered:
-            tables.append(_make_table(dataset, entries, noise, with_clean=noise == ordered[0]))
+            with_clean = noise == ordered[0]
+            tables.append(_make_table(study, dataset, entries, noise, with_clean=with_clean))
     return tables
 
 
@@ -176,7 +221,9 @@ def _table_noise(noise: str) -> str:
     return noise if group == "drawn" else group
 
 
-def _make_table(dataset: str, entries: list[Entry], group: str, with_clean: bool) -> Table:
+def _make_table(
+    study: Study, dataset: str, entries: list[Entry], group: str, with_clean: bool
+) -> Table:
     def belongs(noise: str) -> bool:
         return _table_noise(noise) == group or (noise == CLEAN and with_clean)
 
@@ -192,22 +239,35 @@ def _make_table(dataset: str, entries: list[Entry], group: str, with_clean: bool
     for e in entries:
         row = rows.setdefault((e.cell.method, e.cell.protocol, e.overrides), {})
         row.setdefault(_column_of(e), e)
-    for method in expected - {method for method, _, _ in rows}:
+    ran = {e.cell.method for e in entries if not e.has_overrides}
+    for method in expected - ran:
         rows[method, "", ""] = {}
     thresholds = {
         column: _top_two_threshold(row[column] for row in rows.values() if column in row)
         for column in ordered
     }
+    given = Condition(dataset, GIVEN, 0.0)
+    places = _places(study.at(given) if belongs(GIVEN) else [])
     made = []
     for key, row in sorted(rows.items(), key=lambda item: _row_order(*item[0])):
         method, protocol, overrides = key
         first = next(iter(row.values()), None)
-        cells = [_make_cell(row.get(c), numbers.get((method, c)), thresholds[c]) for c in ordered]
+        own = any(e.has_overrides for e in row.values())
+        cells = [
+            _make_cell(row.get(c), None if own else numbers.get((method, c)), thresholds[c], places)
+            for c in ordered
+        ]
         made.append(TableRow(
             first.label if first else method, method, protocol, overrides, cells,
             first.shared_overrides if first else "",
         ))  # fmt: skip
-    return Table(dataset, group, ordered, made)
+    on = judged_on(e for e in entries if e.cell.records)
+    return Table(dataset, group, ordered, made, on, study.wrong.get(given))
+
+
+def _places(entries: list[Entry]) -> dict[Entry, Lead | None]:
+    """How far each loss is behind the best one, which has None; empty for one loss alone."""
+    return dict(rank(entries)) if len(entries) > 1 else {}
 
 
 def _column_of(entry: Entry) -> Column:
@@ -224,7 +284,12 @@ def _top_two_threshold(entries: Iterable[Entry]) -> float:
     return means[1] if len(means) > 2 else means[0] if len(means) == 2 else math.inf
 
 
-def _make_cell(entry: Entry | None, published: Published | None, threshold: float) -> TableCell:
+def _make_cell(
+    entry: Entry | None,
+    published: Published | None,
+    threshold: float,
+    places: dict[Entry, Lead | None],
+) -> TableCell:
     if entry is None:
         return TableCell(published=published)
     cell = entry.cell
@@ -233,8 +298,13 @@ def _make_cell(entry: Entry | None, published: Published | None, threshold: floa
         word = reasons.pop() if len(reasons) == 1 else "failed"
         return TableCell(num_failed=len(cell.failed), missing=word, published=published)
     deviation = cell.deviation
+    behind = places.get(entry)
+    place = ""
+    if entry in places and behind is None:
+        clear = all(lead is None or lead.verdict == "clear" for lead in places.values())
+        place = "best" if clear else "first"
     return TableCell(
         mean=cell.mean, deviation=None if math.isnan(deviation) else deviation,
         seeds=tuple(cell.seeds), num_failed=len(cell.failed),
-        top_two=round(cell.mean, 2) >= threshold, published=published,
+        top_two=round(cell.mean, 2) >= threshold, published=published, behind=behind, place=place,
     )  # fmt: skip

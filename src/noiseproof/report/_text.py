@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._escape import csv_text, latex, markdown
+from ._lead import RULE
 from ._tables import Column, Table, TableCell, TableRow
+from ._words import ACCURACY_WORDS, HELD_OUT_NOTE, JudgedOn
 
 _CSV_COLUMNS = (
     "dataset", "noise", "rate", "method", "protocol", "shared_overrides", "overrides",
     "mean_percent", "deviation_percent", "seeds", "failed", "top_two", "published_percent",
-    "published_deviation_percent", "difference_points", "source",
+    "published_deviation_percent", "difference_points", "source", "accuracy_on",
+    "behind_best_points", "behind_best_standard_error", "verdict",
 )  # fmt: skip
+_ACCURACY_ON: dict[JudgedOn, str] = {
+    "test": "test set", "held-out": "held-out labels", "both": "test set or held-out labels",
+}  # fmt: skip
+_BEHIND = "Points behind the best"
+_PLUS_MINUS = "$\\pm$"
 
 
 def to_csv(tables: list[Table]) -> str:
@@ -38,6 +46,10 @@ def _csv_row(table: Table, row: TableRow, column: Column, cell: TableCell) -> li
         cell.num_failed or "", int(cell.top_two) if cell.mean is not None else "",
         _format_number(p.mean if p else None), _format_number(p.std if p else None),
         _format_number(cell.difference), p.source if p else "",
+        "" if cell.mean is None else _ACCURACY_ON[table.judged_on],
+        _format_number(cell.behind.points if cell.behind else None),
+        _format_number(cell.behind.standard_error if cell.behind else None),
+        cell.behind.verdict if cell.behind else cell.place,
     ]  # fmt: skip
 
 
@@ -50,12 +62,16 @@ def to_markdown(tables: list[Table]) -> str:
     parts = []
     for table in tables:
         rows = [
-            ["Loss", "Protocol", *map(markdown, table.headers)],
-            ["---", "---", *("---:" for _ in table.headers)],
+            ["Loss", "Protocol", *map(markdown, _headers(table))],
+            ["---", "---", *("---:" for _ in _headers(table))],
             *_format_rows(table, markdown, lambda text: f"**{text}**", "{:+.2f}", "-"),
         ]
+        accuracy = ACCURACY_WORDS[table.judged_on]
         lines = [f"| {' | '.join(row)} |" for row in rows]
-        caption = f"Test accuracy in percent, mean ± deviation over {table.num_seeds}."
+        caption = (
+            f"{accuracy[0].upper()}{accuracy[1:]} in percent, mean ± {table.spread} over "
+            f"{table.num_seeds}."
+        )
         parts.append(
             f"### {markdown(table.title)}\n\n{caption}{markdown(_notes(table))}\n\n"
             + "\n".join(lines) + "\n"
@@ -67,16 +83,17 @@ def to_latex(tables: list[Table]) -> str:
     """``table`` environments; they need the package booktabs."""
     parts = ["% needs \\usepackage{booktabs}"]
     for table in tables:
-        rows = [["Loss", "Protocol", *map(latex, table.headers)]]
+        rows = [["Loss", "Protocol", *map(latex, _headers(table))]]
         rows += _format_rows(table, latex, lambda text: f"\\textbf{{{text}}}", "${:+.2f}$", "--")
-        head, *body = (" & ".join(row).replace("±", "$\\pm$") + r" \\" for row in rows)
+        head, *body = (" & ".join(row).replace("±", _PLUS_MINUS) + r" \\" for row in rows)
+        notes = latex(_notes(table)).replace("±", _PLUS_MINUS)
         caption = (
-            f"{latex(table.title)}: test accuracy (\\%), mean and deviation over "
-            f"{table.num_seeds}.{latex(_notes(table))}"
+            f"{latex(table.title)}: {ACCURACY_WORDS[table.judged_on]} (\\%), mean and "
+            f"{table.spread} over {table.num_seeds}.{notes}"
         )
         parts += [
             "", r"\begin{table}", r"\centering", rf"\caption{{{caption}}}",
-            rf"\begin{{tabular}}{{ll{'r' * len(table.headers)}}}", r"\toprule", head, r"\midrule",
+            rf"\begin{{tabular}}{{ll{'r' * len(_headers(table))}}}", r"\toprule", head, r"\midrule",
             *body, r"\bottomrule", r"\end{tabular}", r"\end{table}",
         ]  # fmt: skip
     return "\n".join(parts) + "\n"
@@ -86,7 +103,13 @@ def _notes(table: Table) -> str:
     """What a caption says after its first sentence."""
     overrides, sources = table.shared_overrides, "; ".join(table.sources)
     note = f" Settings that differ from the protocol: {overrides}." if overrides else ""
-    return note + (f" In brackets: {sources}." if sources else "")
+    note += f" In brackets: {sources}." if sources else ""
+    note += f" {RULE}" if table.has_errors else ""
+    return note + ("" if table.judged_on == "test" else f" {HELD_OUT_NOTE}")
+
+
+def _headers(table: Table) -> list[str]:
+    return [*table.headers, *([_BEHIND] if table.says_how_sure else [])]
 
 
 def _format_rows(
@@ -100,20 +123,29 @@ def _format_rows(
     for row in table.rows:
         protocol = table.protocol_of(row.protocol)
         protocol = ", ".join(filter(None, (protocol, table.notes(row)))) or missing
-        cells = [_format_cell(cell, bold, difference_format, missing) for cell in row.cells]
+        cells = [
+            _format_cell(cell, table.spread_of(cell), bold, difference_format, missing)
+            for cell in row.cells
+        ]
+        if table.says_how_sure:
+            cells.append(", ".join(filter(None, (row.behind, row.note))) or missing)
         found.append([escape(row.method), escape(protocol), *cells])
     return found
 
 
 def _format_cell(
-    cell: TableCell, bold: Callable[[str], str], difference_format: str, missing: str
+    cell: TableCell,
+    spread: float | None,
+    bold: Callable[[str], str],
+    difference_format: str,
+    missing: str,
 ) -> str:
     if cell.mean is None:
         ours = cell.missing or missing
     else:
         mean = f"{cell.mean:.2f}"
         ours = bold(mean) if cell.top_two else mean
-        ours += f" ± {cell.deviation:.2f}" if cell.deviation is not None else ""
+        ours += f" ± {spread:.2f}" if spread is not None else ""
     if cell.published is None:
         return ours
     theirs = f"{cell.published.mean:.2f}"

@@ -5,11 +5,27 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from ..catalogue import GIVEN, dataset_title, noise_group, noise_title
 from ..results import published
+from ._styles import PERCENT
 
 MAX_LISTED = 6
+JudgedOn = Literal["test", "held-out", "both"]
+"""what accuracies are of: a test set, labels that were held out, or of some runs one and of some
+the other"""
+ACCURACY_WORDS: dict[JudgedOn, str] = {
+    "test": "test accuracy",
+    "held-out": "accuracy on held-out labels",
+    "both": "accuracy on a test set or on held-out labels",
+}
+HELD_OUT_NOTE = (
+    "Held-out labels are a part of the labels as given that was not trained on, as noisy as the "
+    f"rest. Where some are wrong, no classifier can reach 100{PERCENT} on them: they compare the "
+    "losses, and the level is not the true accuracy. Where the mistakes favour some classes, they "
+    "may favour a loss that repeats the mistakes."
+)
 _FULL_NAMES = {
     "CE": "cross entropy",
     "FL": "focal loss",
@@ -37,7 +53,8 @@ _FULL_NAMES = {
 }
 _NAME = "|".join(sorted(map(re.escape, _FULL_NAMES), key=len, reverse=True))
 _TERM = rf"(?:[\d.]+\*)?(?:{_NAME})"
-_LOSS = re.compile(rf"(?<![\w*+.-]){_TERM}(?:\+{_TERM})*(?![\w*+(-])")
+# What a user's own loss is called stands for nothing that we know.
+_LOSS = re.compile(rf"(?<![\w*+.-]){_TERM}(?:\+{_TERM})*(?![\w*+(-]| \([^)]*\bown\b)")
 
 
 def full_names(label: str) -> dict[str, str]:
@@ -76,23 +93,25 @@ def spell_out(sentences: Iterable[str]) -> list[str]:
     return [_LOSS.sub(name_in_full, sentence) for sentence in sentences]
 
 
-def noise_words(noise: str, rate: float | None = None) -> str:
-    """A noise in a title; of labels as given it is said that nobody knows their rate.
+def noise_words(noise: str, rate: float | None = None, wrong: float | None = None) -> str:
+    """A noise in a title; of labels as given, the percentage that is wrong or that nobody knows it.
 
-    >>> noise_words("symmetric", 0.4), noise_words("given")
-    ('symmetric 0.4', 'labels as given, rate unknown')
+    >>> noise_words("symmetric", 0.4), noise_words("given"), noise_words("given", wrong=19.75)
+    ('symmetric 0.4', 'labels as given, rate unknown', 'labels as given, 19.8\xa0% wrong')
     """
     title = noise_title(noise, rate)
-    return f"{title}, rate unknown" if noise == GIVEN else title
+    if noise != GIVEN:
+        return title
+    return f"{title}, rate unknown" if wrong is None else f"{title}, {wrong:.1f}{PERCENT} wrong"
 
 
-def where(dataset: str, noise: str, rate: float | None = None) -> str:
+def where(dataset: str, noise: str, rate: float | None = None, wrong: float | None = None) -> str:
     """A condition in a sentence, after "on".
 
     >>> where("digits", "symmetric", 0.4), where("fruit", "given")
     ('Digits with symmetric noise of 0.4', 'fruit with labels as given, rate unknown')
     """
-    group, words = noise_group(noise), noise_words(noise)
+    group, words = noise_group(noise), noise_words(noise, wrong=wrong)
     if group == "drawn":
         words = f"{words} noise" + ("" if rate is None else f" of {rate:g}")
     elif group != "given":

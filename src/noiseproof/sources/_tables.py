@@ -96,10 +96,10 @@ def _csv(path: Path, content: bytes, problems: Problems) -> Table:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: no UTF-8 text; save the file as UTF-8") from None
-    csv.field_size_limit(_MAX_FIELD)
     delimiter = _delimiter(path, text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows, lines = [], []
+    usual = csv.field_size_limit(_MAX_FIELD)  # it holds for the whole process
     try:
         header = [name.strip() for name in next(reader, [])]
         _check_header(path, header)
@@ -116,6 +116,8 @@ def _csv(path: Path, content: bytes, problems: Problems) -> Table:
             lines.append(reader.line_num)
     except csv.Error as error:
         raise UsageError(f"{path}, line {reader.line_num}: no CSV, {error}") from None
+    finally:
+        csv.field_size_limit(usual)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return Table(path, dict(zip(header, columns, strict=True)), lines)
 
