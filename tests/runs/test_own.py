@@ -167,7 +167,7 @@ MISTAKES = [
     ({"imports": ["unreadable"]}, r"SyntaxError: .*\(unreadable.py, line 1\)"),
     ({"freeze": {}}, "freeze is a list of texts"),
     ({"weights": 3}, "weights must be a text; it was 3"),
-    ({"weights": "nosuch.pt"}, "weights: there is no file nosuch.pt"),
+    ({"weights": "nosuch.pt"}, "weights: there is no file 'nosuch.pt'"),
 ]  # fmt: skip
 
 

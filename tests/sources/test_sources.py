@@ -14,6 +14,8 @@ from PIL import Image
 
 from noiseproof import data, sources
 from noiseproof._errors import UsageError
+from noiseproof.data._text import _words
+from noiseproof.runs import Run
 from noiseproof.sources import Source, source_named
 
 
@@ -208,10 +210,19 @@ def test_any_map_style_data_set():
     assert own.train.labels.tolist() == [0, 1]
     pillow = Pairs([(Image.new("RGB", (6, 6), 3), 1), (Image.new("L", (6, 6), 4), 0)])
     assert data.from_dataset(pillow, pillow).test.images.shape == (2, 3, 6, 6)
+    wide = Image.new("L", (40, 20), 3)
+    wide.paste(9, (10, 0, 30, 20))
+    scaled = data.from_dataset(Pairs([(wide, 1), (wide.rotate(90, expand=True), 0)]), image_size=10)
+    assert scaled.train.images.shape == (2, 1, 10, 10)
+    assert scaled.train.images.min() > 7  # the middle, as of files
     texts = Pairs([{"text": "good film", "label": 1}, {"text": "bad", "label": 0}])
     assert data.from_dataset(texts).kind == "text"
     with pytest.raises(UsageError, match="which key has the input"):
         data.from_dataset(Pairs([{"words": "good", "label": 1}]))
+    with pytest.raises(UsageError, match=r"such as dataset\['train'\]; it has train, test"):
+        data.from_dataset({"train": texts, "test": texts})
+    with pytest.raises(UsageError, match="item 1 has no input"):
+        data.from_dataset(Pairs([("good", 1), (None, 0)]))
     with pytest.raises(UsageError, match="a map-style data set is needed"):
         data.from_dataset(iter([]))
     with pytest.raises(UsageError, match=r"of one shape; some are \[2\] and some \[3\]"):
@@ -230,7 +241,122 @@ def test_hugging_face_s_names_of_classes():
     assert data.from_dataset(items).classes == ("neg", "pos")
 
 
+def test_what_programs_leave_in_folders_is_no_image(photos):
+    picture(photos / "cat" / ".ipynb_checkpoints" / "1-checkpoint.png")
+    picture(photos / "cat" / "__MACOSX" / "1.png")
+    picture(photos / "cat" / "deep" / "5.PNG", 14)
+    (photos / "cat" / "folder.png").mkdir()
+    (photos / "dog" / "._1.png").write_bytes(b"x")
+    own = data.from_folder(photos)
+    assert own.train.labels.tolist() == [0] * 5 + [1] * 4
+
+
+def test_a_part_to_train_on_alone_and_with_another_to_test_on(photos, tmp_path):
+    root = tmp_path / "set"
+    root.mkdir()
+    photos.rename(root / "train")
+    own = data.from_folder(root)
+    assert (own.classes, len(own.train), len(own.test)) == (("cat", "dog"), 8, 0)
+    picture(root / "val" / "cat" / "1.png")
+    picture(root / "val" / "dog" / "1.png")
+    own = data.from_folder(root, root / "val")
+    assert (own.classes, len(own.train), len(own.test)) == (("cat", "dog"), 8, 2)
+
+
+@pytest.mark.parametrize("index", ["", "Unnamed: 0", "__index_level_0__"])
+def test_the_index_that_pandas_writes_is_no_feature(tmp_path, index):
+    rows = [f"{i},{row}" for i, row in enumerate(ROWS)]
+    own = data.from_table(table(tmp_path / "t.csv", *rows, header=f"{index},a,b,label"))
+    assert own.columns == ("a", "b")
+
+
+def test_classes_that_are_numbers(tmp_path):
+    train = table(tmp_path / "t.csv", "1,10.0", "2,2.0", "3,1.5", "4,2", header="a,label")
+    test = table(tmp_path / "u.csv", "1,10", "2,1.5", header="a,label")
+    own = data.from_table(train, test)
+    assert own.classes == ("1.5", "2", "10")
+    assert own.train.labels.tolist() == [2, 1, 0, 1]
+    assert own.test.labels.tolist() == [2, 0]
+
+
+def test_a_class_may_be_called_none(tmp_path):
+    own = data.from_table(table(tmp_path / "t.csv", "1,2,None", "3,4,scratch"))
+    assert own.classes == ("None", "scratch")
+
+
+def test_true_and_false_are_numbers(tmp_path):
+    own = data.from_table(table(tmp_path / "t.csv", "1,True,cat", "2,false,dog", "3,1,dog"))
+    assert own.train.inputs.tolist() == [[1, 1], [2, 0], [3, 1]]
+
+
+def test_marks_in_quotes_are_no_marks(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"size, weight, age";label\n1;cat\n2;dog\n')
+    assert data.from_table(path).columns == ("size, weight, age",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read", "model"),
+    [((28, 28), (1, 28, 28), "cnn4"), ((32, 32, 3), (3, 32, 32), "cnn8"),
+     ((3, 32, 32), (3, 32, 32), "cnn8"), ((8, 3, 3), (3, 8, 3), "mlp")],
+)  # fmt: skip
+def test_images_of_a_file_in_any_layout(tmp_path, shape, read, model):
+    x = np.arange(4 * np.prod(shape)).reshape(4, *shape).astype(np.uint8)
+    np.savez(tmp_path / "s.npz", x=x, y=[0, 1, 0, 1])
+    run = Run(dataset=f"npz:{tmp_path / 's.npz'}")
+    assert run.content().shape == read
+    assert run.resolve().model == model
+    images = data.load_source(source_named(run.dataset)).train.images
+    assert images.shape == (4, *read)
+    assert images[1, 0, 1, 2] == (x[1, 1, 2, 0] if shape[-1] == 3 else x[1].reshape(read)[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\u6211\u559c\u6b22\u7535\u5f71", list("\u6211\u559c\u6b22\u7535\u5f71")),
+        ("\u6211\u559c\u6b22 it", [*"\u6211\u559c\u6b22", "it"]),
+        ("\u0e21\u0e35\u0e0a\u0e48\u0e2d", ["\u0e21\u0e35", "\u0e0a\u0e48", "\u0e2d"]),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902\u0964",
+         ["\u0939\u093f\u0928\u094d\u0926\u0940", "\u092e\u0947\u0902"]),
+        ("\ud55c\uad6d\uc5b4 \ubb38\uc7a5", ["\ud55c\uad6d\uc5b4", "\ubb38\uc7a5"]),
+        ("Caf\u00e9", ["caf\u00e9"]),
+        ("Cafe\u0301", ["caf\u00e9"]),
+    ],
+)  # fmt: skip
+def test_words_of_other_scripts(text, words):
+    coding = data.TextCoding(length=20)
+    assert coding([text]).tolist() == coding([" ".join(words)]).tolist()
+    assert _words(text) == words
+
+
+def test_labels_by_name_with_the_classes_in_another_order():
+    own = data.from_arrays(np.eye(3), ["b", "a", "b"], classes=["b", "c", "a"], truth=list("bac"))
+    assert own.train.labels.tolist() == [0, 2, 0]
+    assert own.train.truth.tolist() == [0, 2, 1]
+    with pytest.raises(UsageError, match="the label 'z' is not among classes"):
+        data.from_arrays(np.eye(2), ["a", "z"], classes=["a", "b"])
+
+
+def test_a_class_that_only_the_truth_has():
+    assert data.from_arrays(np.eye(3), [0, 1, 0], truth=[0, 1, 4]).num_classes == 5
+
+
 # Identity
+
+
+def test_a_default_that_is_given_names_the_same_data(tmp_path):
+    path = table(tmp_path / "t.csv", *ROWS)
+    given = sources.read(source_named(f"csv:{path}", label="label"))
+    assert given.name == sources.read(source_named(f"csv:{path}")).name
+
+
+def test_a_file_deep_in_a_folder_that_changes_is_noticed(photos):
+    deep = picture(photos / "cat" / "deep" / "9.png", 50)
+    first = sources.read(source_named(f"folder:{photos}"))
+    assert sources.read(source_named(f"folder:{photos}")) is first
+    picture(deep, 51, (8, 9))
+    assert sources.read(source_named(f"folder:{photos}")).name != first.name
 
 
 def test_the_name_follows_the_content_and_not_the_place(tmp_path, monkeypatch):
@@ -279,6 +405,8 @@ def test_a_source_travels_to_another_process(tmp_path, monkeypatch):
         (ROWS, {"ignore": ("z",)}, "no column 'z'"),
         (ROWS, {"image": "a"}, r"t\.csv, line 2: there is no image .*1; "),
         (ROWS, {"text": "a", "image": "b"}, "give text or image alone"),
+        (("x,y z,cat", "u,v,dog"), {}, "leave such columns out with --ignore a b, or name what"),
+        (("1,2,cat", "a,b,label", "3,4,dog"), {}, r"line 3: the header once more; .*skip-unread"),
     ],
 )
 def test_faults_of_a_table(tmp_path, rows, options, message):
@@ -316,6 +444,18 @@ def test_faults_of_files(tmp_path):
     np.savez(tmp_path / "t.npz", x=np.array([{}], object), y=[1])
     with pytest.raises(UsageError, match="it holds Python objects"):
         data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+    np.save(tmp_path / "t.npy", np.ones(3))
+    with pytest.raises(UsageError, match="holds one array; an npz file with x and y is needed"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npy'}"))
+    np.savez(tmp_path / "t.npz", x=np.array([[1, 2], [3, -1]]), y=[0, 1])
+    with pytest.raises(UsageError, match="row 1: integers are token ids, which are 0 or more"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+    np.savez(tmp_path / "t.npz", x=np.zeros((2, 8, 8, 4), np.uint8), y=[0, 1])
+    with pytest.raises(UsageError, match=r"of 1 or 3 channels, and these are \[2, 8, 8, 4\]"):
+        data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
+    (tmp_path / "t.csv").write_text("a;label\n1,5;x\n2,5;y\n")
+    with pytest.raises(UsageError, match="--ignore a, or write its numbers with a point"):
+        data.from_table(tmp_path / "t.csv")
     np.savez(tmp_path / "t.npz", q=np.ones((2, 2)))
     with pytest.raises(UsageError, match="no array of inputs; it has q"):
         data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
@@ -381,3 +521,10 @@ def test_a_column_of_numbers_is_no_class(tmp_path):
     rows = [f"{i},{i + 0.5},c{i % 2}" for i in range(300)]
     with pytest.raises(UsageError, match="300 different values in 300 rows, so it is no class"):
         data.from_table(table(tmp_path / "t.csv", *rows), label="b")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "~no_such_user_here/x"])
+def test_texts_that_are_the_name_of_no_file(name):
+    assert sources.meant_source(name) == ""
+    with pytest.raises(UsageError, match=r"cannot be the name of a file|is not there"):
+        sources.read(source_named(f"csv:{name}"))

@@ -6,17 +6,21 @@ import csv
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from noiseproof import bench, catalogue, cli, data, results, train
 from noiseproof._errors import UsageError
+from noiseproof.bench._worker import _warn
 from noiseproof.runs import Run
 from noiseproof.train import fit
+from noiseproof.train._setup import Setup
 
 CLASSES = ("ant", "bee", "cow", "dog")
 
@@ -231,6 +235,11 @@ def test_methods_that_were_published_for_other_data_say_so(tables):
         ({"dataset": "npz:train.csv", "text": "x"}, "text names a column of a table"),
         ({"dataset": "csv:train.csv", "momentum": 0.9, "ignore": ("real",)}, "setting of sgd"),
         ({"dataset": "csv:train.csv", "noise": "cifar10n-worst", "truth": "real"}, "of cifar10"),
+        ({"dataset": "csv:train.csv", "ignore": ("real",), "rate": 0.3}, "add noise='symmetric'"),
+        (
+            {"dataset": "csv:train.csv", "text": "label"},
+            "column 'label' has the labels, and cannot",
+        ),
     ],
 )
 def test_what_is_refused(tables, settings, message):
@@ -268,3 +277,157 @@ def test_the_same_data_in_a_grid_of_a_file(tables, command, capsys):
     with pytest.raises(SystemExit):
         command("bench", "quick", "--text", "x")
     assert "--text is for a grid of flags, and quick is a bench" in capsys.readouterr().err
+
+
+# What is held out
+
+
+def write(path: Path, x, **labels) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"x{i}" for i in range(x.shape[1])), *labels])
+        rows = zip(x.tolist(), *labels.values(), strict=True)
+        writer.writerows([*row, *more] for row, *more in rows)
+    return path
+
+
+@pytest.mark.parametrize("n", [129, 161, 641])
+def test_no_size_of_a_set_leaves_a_batch_of_one(tmp_path, n):
+    """Of 161 samples 129 are trained on, which batches of 16 leave one of."""
+    x, _, given = blobs(n)
+    path = write(tmp_path / "t.csv", x, label=given)
+    assert len(fit(Run(dataset=f"csv:{path}", epochs=1, device="cpu")).history) == 1
+    own = data.from_arrays(x, given)
+    assert len(fit(Run(epochs=1, device="cpu"), data=own).history) == 1
+    tested = data.from_arrays(x, given, x, given)
+    assert len(fit(Run(epochs=1, device="cpu"), data=tested).history) == 1
+    assert len(fit(Run(epochs=1, device="cpu", holdout=0.5), data=tested).history) == 1
+
+
+def test_nor_does_what_cannot_be_read(tmp_path):
+    """How many images can be read is not known when the batch size is chosen."""
+    for at in range(22):
+        path = tmp_path / "photos" / "ab"[at % 2] / f"{at}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (at, at, at)).save(path)
+    path.write_text("no image")
+    run = Run(dataset=f"folder:{tmp_path / 'photos'}", epochs=1, device="cpu", skip_unreadable=True)
+    assert run.resolve().batch_size == 16
+    with pytest.warns(UserWarning, match="left out what cannot be read"):
+        trainer = Setup().trainer(run.resolve())
+    assert (len(trainer.loader.inputs), trainer.loader.batch_size, trainer.steps) == (17, 17, 1)
+
+
+def test_normalization_is_learnt_without_what_is_held_out(tmp_path):
+    x, _, given = blobs(100)
+    path = write(tmp_path / "t.csv", x, label=given)
+    run = Run(dataset=f"csv:{path}", epochs=1, device="cpu")
+    means = []
+    for seed in (0, 1):
+        trainer = Setup().trainer(replace(run, seed=seed).resolve())
+        trained = trainer.loader.inputs.double()
+        assert len(trained) == 80
+        assert trainer.inputs.mean == pytest.approx(trained.mean(0).tolist())
+        assert trainer.inputs.std == pytest.approx(trained.std(0, correction=0).tolist())
+        means.append(trainer.inputs.mean)
+    assert means[0] != means[1]
+    model = train.load(fit(run, out=tmp_path / "out").folder)
+    assert model.inputs.mean == pytest.approx(means[0])
+    given_mean = data.from_arrays(x, given, mean=[0.0] * 6, std=[2.0] * 6)
+    result = fit(run, data=given_mean, out=tmp_path / "out", name="given")
+    assert train.load(result.folder).inputs.std == (2.0,) * 6
+
+
+def test_true_labels_of_what_is_held_out_are_tested_on(tables, capsys, command):
+    command("train", "--dataset", "csv:train.csv", "--truth", "real", "--epochs", 15,
+            "--device", "cpu")  # fmt: skip
+    assert "test accuracy" in capsys.readouterr().out
+    record = only(tables / "runs")
+    assert record.accuracy_column == "test_accuracy"
+    assert record.accuracy > 0.85 > 0.75 > record.column("validation_accuracy")[-1]
+
+
+def test_added_noise_leaves_the_truth_as_it_is():
+    x, true, given = blobs()
+    run = Run(noise="symmetric", rate=0.3, epochs=1, device="cpu")
+    suited = catalogue.suited("features", (6,), len(x))
+    resolved = run.resolve(overrides={"data": "own"}, suited=suited)
+    trainer = Setup().trainer(resolved, data=data.from_arrays(x, given, truth=true))
+    assert trainer.clean.tolist() == true.tolist()
+    wrong = (trainer.loader.labels != trainer.clean).float().mean()
+    assert 0.5 < wrong < 0.65  # two in five as they are given, and three in ten of all made wrong
+    without = Setup().trainer(resolved, data=data.from_arrays(x, given))
+    assert without.clean.tolist() == given.tolist()
+    assert torch.equal(without.loader.labels, trainer.loader.labels)
+
+
+@pytest.mark.parametrize(("noise", "message"), [("asymmetric", "take pairflip"),
+                                                ("instance", "token ids are names")])  # fmt: skip
+def test_noise_that_has_no_meaning_for_the_data(tmp_path, noise, message):
+    np.savez(tmp_path / "t.npz", x=np.arange(40).reshape(20, 2), y=np.arange(20) % 2)
+    run = Run(dataset=f"npz:{tmp_path / 't.npz'}", noise=noise, epochs=1, device="cpu")
+    with pytest.raises(UsageError, match=message):
+        fit(run)
+
+
+# A bench's workers
+
+
+def test_a_file_that_changed_since_the_run_was_made_is_refused(tables):
+    resolved = Run(dataset="csv:train.csv", ignore=("real",), epochs=1, device="cpu").resolve()
+    with (tables / "train.csv").open("a") as file:
+        file.write("0,0,0,0,0,0,ant,ant\n")
+    with pytest.raises(UsageError, match=r"train\.csv has changed since the run was made; start"):
+        fit(resolved)
+
+
+def test_runs_after_one_another_decode_the_data_once(tables, monkeypatch):
+    decoded = []
+    load = data.load_content
+    monkeypatch.setattr(data, "load_content", lambda *a: decoded.append(a) or load(*a))
+    run = Run(dataset="csv:train.csv", ignore=("real",), epochs=1, device="cpu")
+    accuracies = {fit(replace(run, seed=seed)).accuracy for seed in (0, 1, 2)}
+    assert len(decoded) == 1
+    assert len(accuracies) > 1
+
+
+def test_a_worker_warns_in_one_line(capsys):
+    _warn(UserWarning("left out\n  one"), UserWarning, "somewhere.py", 12)
+    assert capsys.readouterr().err == "noiseproof: warning: left out one\n"
+
+
+# Predictions
+
+
+def test_a_folder_of_images_is_predicted(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    for name, colour in (("cat", 30), ("dog", 220)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for at in range(8):
+            Image.new("RGB", (8, 8), (colour + at,) * 3).save(f"photos/{name}/{at}.png")
+    command("train", "--dataset", "folder:photos", "--epochs", 20, "--device", "cpu")
+    folder = only(tmp_path / "runs").source
+    capsys.readouterr()
+    command("predict", folder, "photos/dog")
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["file"] for row in rows] == [f"photos/dog/{at}.png" for at in range(8)]
+    assert {row["class"] for row in rows} == {"dog"}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit):
+        command("predict", folder, "empty")
+    assert "empty is a folder without images" in capsys.readouterr().err
+
+
+def test_a_table_to_predict_that_lacks_something(tables, capsys, command):
+    command("train", "--dataset", "csv:train.csv", "--ignore", "real", "--epochs", 1, "--device",
+            "cpu")  # fmt: skip
+    folder = only(tables / "runs").source
+    for content, message in (
+        ("a,b\n1,2\n", "new.csv has no column 'c'; it has: a, b"),
+        ("f,e,d,c,b,a\n1,2,3,4,5,\n1,2,3,4,5,6\n1,2,3,4,5,6\n",
+         "new.csv, line 2: column 'a' is empty; mend it, or take it out"),
+    ):  # fmt: skip
+        (tables / "new.csv").write_text(content)
+        with pytest.raises(SystemExit):
+            command("predict", folder, "new.csv")
+        assert message in capsys.readouterr().err

@@ -11,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+import warnings
 from dataclasses import asdict, replace
 from typing import IO, Any
 
@@ -31,6 +32,7 @@ def main() -> None:
         from ._work import RunEvent, WorkerConfig, work
 
         torch.set_num_threads(1)
+        warnings.showwarning = _warn
 
         def say(content: dict[str, Any]) -> None:
             out.write(json.dumps(content) + "\n")
@@ -51,6 +53,12 @@ def main() -> None:
             ]
             work(runs, WorkerConfig.from_json(content["config"]), tell)
             say({"what": FREE})
+
+
+def _warn(message: Warning | str, *_where: object, **_: object) -> None:
+    """One line in one piece: other workers write to the same terminal."""
+    sys.stderr.write(f"noiseproof: warning: {' '.join(str(message).split())}\n")
+    sys.stderr.flush()
 
 
 def _listen(source: IO[str], lines: queue.Queue[str]) -> None:

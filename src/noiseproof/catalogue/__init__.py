@@ -34,7 +34,7 @@ from ._noises import (
 )
 from ._optimizers import OPTIMIZERS, OptimizerEntry
 from ._places import Root, files_in, find_root, folders_of, has_archives, is_here
-from ._suited import suited, suited_holdout
+from ._suited import suited, suited_holdout, whole_batch
 
 __all__ = [
     "CLEAN",
@@ -78,4 +78,5 @@ __all__ = [
     "setting_of",
     "suited",
     "suited_holdout",
+    "whole_batch",
 ]

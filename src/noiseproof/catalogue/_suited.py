@@ -16,13 +16,14 @@ from `_MANY` samples on."""
 _MANY = 10_000
 
 
-def suited(kind: str, shape: Sequence[int], samples: int) -> Protocol:
+def suited(kind: str, shape: Sequence[int], samples: int, holdout: float = 0.0) -> Protocol:
     """What a run takes for settings that it was not given.
 
     Args:
         kind: of the inputs: ``image``, ``features``, ``tokens`` or ``text``.
         shape: of one input; of an image its channels, height and width.
         samples: how many there are to train on.
+        holdout: the part of them that is held out.
 
     >>> suited("features", (20,), 5000).model, suited("image", (3, 64, 64), 5000).model
     ('mlp', 'resnet18-imagenet')
@@ -30,6 +31,7 @@ def suited(kind: str, shape: Sequence[int], samples: int) -> Protocol:
     batch = 128 if samples >= 5_000 else 32 if samples >= 500 else 16
     steps = -(-samples // batch)
     epochs = min(_MOST, max(_FEWEST, round(_STEPS[kind] / steps)))
+    batch = whole_batch(samples - round(samples * holdout), batch)
     if kind in ("tokens", "text"):
         return Protocol("bag", epochs, 2e-3, 0.0, batch, optimizer="adamw")
     if kind == "features" and len(shape) != 3:
@@ -46,6 +48,17 @@ def suited(kind: str, shape: Sequence[int], samples: int) -> Protocol:
     if channels == 1 and side <= 28:
         return Protocol("cnn4", epochs, 0.01, 1e-3, batch)
     return Protocol("cnn8", epochs, 0.01, 1e-4, batch, crop=crop, flip=flip)
+
+
+def whole_batch(samples: int, batch: int) -> int:
+    """The batch size, or the next that leaves no last batch of one, which has no statistics.
+
+    >>> whole_batch(128, 16), whole_batch(129, 16)
+    (16, 17)
+    """
+    while samples > 1 and samples % batch == 1:
+        batch += 1
+    return batch
 
 
 def suited_holdout(samples: int) -> float:

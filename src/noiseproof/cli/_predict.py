@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +32,9 @@ def predict(
 
     Args:
         run: the folder of the run.
-        files: images (any that Pillow reads; they are brought to size); tables, .csv or .parquet,
-            with the columns that the run was trained on; or npz files, each with an array
-            ``images`` or ``x`` or a single array.
+        files: images (any that Pillow reads; they are brought to size), or folders of them; tables,
+            .csv or .parquet, with the columns that the run was trained on; or npz files, each with
+            an array ``images`` or ``x`` or a single array.
         out: write the CSV here and not to the terminal.
         ema: use the moving average of the weights.
     """
@@ -42,7 +43,7 @@ def predict(
 
     model = load(run, ema=ema)
     rows: list[list[Any]] = [["file", "index", "class", "probability"]]
-    for file in files:
+    for file in _without_folders(files):
         for i, row in enumerate(model.predict_proba(_read(file, model))):
             best = int(row.argmax())
             rows.append([str(file), i, model.classes[best], f"{float(row[best]):.4f}"])
@@ -52,6 +53,20 @@ def predict(
     else:
         write_atomically(out, text.encode())
         say(f"written to {out}")
+
+
+def _without_folders(files: Iterable[Path]) -> Iterator[Path]:
+    """The files, and in place of a folder the images in it."""
+    from noiseproof.sources._folders import images_in
+
+    for file in files:
+        if not file.is_dir():
+            yield file
+            continue
+        images = images_in(file)
+        if not images:
+            raise UsageError(f"{file} is a folder without images")
+        yield from images
 
 
 _TABLES = (".csv", ".tsv", ".gz", ".parquet")
@@ -72,10 +87,10 @@ def _table(file: Path, model: Model) -> Any:
     columns, kind = model.inputs.columns, model.inputs.kind
     if not columns:
         raise UsageError(f"{file} is a table, and the run was trained on none")
-    problems = Problems(skip=False)
+    problems = Problems(skip=False, remedy="mend it, or take it out")
     form = "parquet" if file.suffix.lower() == ".parquet" else "csv"
     table = read_table(file, form, file.read_bytes(), problems)
-    values = [table.column(name, "the run's own column") for name in columns]
+    values = [table.column(name, "") for name in columns]
     if kind == "features":
         return numbers(table, columns, problems)
     if kind == "text":

@@ -162,10 +162,10 @@ def _about_own_data(run: Run, resolved: ResolvedRun) -> str:
         if content.test is None
         else f"{len(content.test):,} to test on"
     )
-    model = f"{resolved.model}, {count(resolved.epochs, 'epoch')}, {resolved.optimizer}"
+    length = f"{count(resolved.epochs, 'epoch')}, {resolved.optimizer}"
     return (
         f"{without_digest(content.name)}: {len(content.train):,} {nouns[content.kind]}, {tested}, "
-        f"{len(content.classes)} classes; {model}"
+        f"{len(content.classes)} classes; {without_digest(resolved.model)}, {length}"
     )
 
 

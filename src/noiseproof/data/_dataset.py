@@ -102,6 +102,8 @@ class Dataset:
         coding: how texts become token ids, if the inputs are texts.
         columns: of a table, those that the inputs come from.
         notes: what a user should know of how the data was read.
+        learnt: whether mean and std are those of this training set; what a run holds out of it is
+            then left out of them too.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Dataset:
     coding: TextCoding | None = None
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    learnt: bool = False
 
     def __post_init__(self) -> None:
         kind, noun = self.train.kind, _NOUNS[self.train.kind]
@@ -213,8 +216,10 @@ def from_arrays(
     >>> from_arrays(np.eye(4, 3, dtype=np.float32), [0, 1, 0, 1])
     Dataset('own', 4 + 0 rows of features 3, 2 classes)
     """
-    if classes is None:
-        (train_labels, test_labels, truth), classes = _numbered(train_labels, test_labels, truth)
+    (train_labels, test_labels, truth), classes = _numbered(
+        train_labels, test_labels, truth, classes=classes
+    )
+    learnt = mean is None and std is None
     inputs = _as_inputs(_as_tensor(train_inputs, "images"), layout)
     true = None if truth is None else _as_labels(truth)
     train = Split(inputs, _as_labels(train_labels), true)
@@ -227,23 +232,30 @@ def from_arrays(
     if len(train) and (mean is None or std is None):
         computed = channel_statistics(train.inputs)
         mean, std = (computed[0] if mean is None else mean), (computed[1] if std is None else std)
-    return Dataset(name, train, test, names, _as_floats(mean, "mean"), _as_floats(std, "std"))
+    mean, std = _as_floats(mean, "mean"), _as_floats(std, "std")
+    return Dataset(name, train, test, names, mean, std, learnt=learnt)
 
 
-def _numbered(*labels: Any) -> tuple[tuple[Any, ...], Sequence[str] | None]:
+def _numbered(
+    *labels: Any, classes: Sequence[str] | None
+) -> tuple[tuple[Any, ...], Sequence[str] | None]:
     """Labels that are names as numbers, and the names in their order; others as they are."""
     given = [[] if part is None or isinstance(part, Tensor) else part for part in labels]
     try:
         values = [np.asarray(part, dtype=object).tolist() for part in given]
     except ValueError:  # lists of several lengths
-        return labels, None
+        return labels, classes
     if not all(isinstance(part, list) for part in values):
-        return labels, None
+        return labels, classes
     texts = [isinstance(value, str) for part in values for value in part]
     if not texts or not all(texts) or any(isinstance(part, Tensor) for part in labels):
-        return labels, None
-    names = sorted({name for part in values for name in part})
+        return labels, classes
+    found_names = sorted({name for part in values for name in part})
+    names = found_names if classes is None else _class_names(classes)
     number = {name: i for i, name in enumerate(names)}
+    unknown = [name for name in found_names if name not in number]
+    if unknown:
+        raise UsageError(f"the label {unknown[0]!r:.60} is not among classes")
     found = tuple(
         None if part is None else np.array([number[name] for name in value], np.int64)
         for part, value in zip(labels, values, strict=True)
@@ -253,7 +265,8 @@ def _numbered(*labels: Any) -> tuple[tuple[Any, ...], Sequence[str] | None]:
 
 def _number_classes(train: Split, test: Split) -> tuple[str, ...]:
     """A name for each number up to the largest label, unless labels are no class numbers."""
-    largest = max((int(s.labels.max()) for s in (train, test) if len(s)), default=-1)
+    known = [s.labels for s in (train, test)] + ([] if train.truth is None else [train.truth])
+    largest = max((int(labels.max()) for labels in known if len(labels)), default=-1)
     samples = len(train) + len(test)
     if largest >= max(samples, _UNNAMED_CLASSES):
         noun = _NOUNS[train.kind]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._errors import UsageError
+from .._errors import UsageError, require
 from ..sources import Content, Part, Problems, Source, read
 from ._dataset import Dataset, Split, channel_statistics, from_arrays
 from ._decode import decode
@@ -149,7 +149,7 @@ def load_content(content: Content, source: Source) -> Dataset:
         warnings.warn(note, stacklevel=2)
     return Dataset(
         content.name, train, test, content.classes, *channel_statistics(train.inputs), coding,
-        content.columns, notes,
+        content.columns, notes, learnt=True,
     )  # fmt: skip
 
 
@@ -163,7 +163,9 @@ def _split(part: Part, content: Content, coding: TextCoding | None, problems: Pr
         if len(kept) < len(labels):
             labels, truth = labels[kept], None if truth is None else truth[kept]
     elif content.kind == "image":
-        return from_arrays(part.inputs, part.labels, truth=truth, classes=content.classes).train
+        return from_arrays(
+            part.inputs, part.labels, truth=truth, classes=content.classes, layout="NCHW"
+        ).train
     else:
         inputs = torch.from_numpy(np.ascontiguousarray(part.inputs))
     return Split(inputs, labels, truth)
@@ -190,6 +192,9 @@ _LABELS = ("label", "labels", "fine_label", "target", "y")
 def _items(items: Any, input: str, label: str) -> tuple[list[Any], list[Any]]:
     """The inputs and the labels of all items."""
     inputs, labels = [], []
+    if hasattr(items, "keys") and not hasattr(items, "features"):
+        names = ", ".join(map(str, items.keys()))
+        raise UsageError(f"give one part of the data set, such as dataset['train']; it has {names}")
     try:
         count = len(items)
     except TypeError:
@@ -209,6 +214,8 @@ def _items(items: Any, input: str, label: str) -> tuple[list[Any], list[Any]]:
             raise UsageError(
                 f"item {at} is a {type(item).__name__}, no pair (input, label) and no mapping"
             )
+        if inputs[-1] is None or labels[-1] is None:
+            raise UsageError(f"item {at} has no {'input' if inputs[-1] is None else 'label'}")
         last = labels[-1]
         labels[-1] = last.item() if isinstance(last, Tensor | np.generic) else last
     return inputs, labels
@@ -253,11 +260,10 @@ def _common_size(images: Sequence[Any], image_size: int) -> tuple[int, int]:
 
 
 def _as_pixels(images: Sequence[Any], size: tuple[int, int]) -> list[Any]:
-    grey = all(image.mode in ("1", "L") for image in images)
-    return [
-        np.atleast_3d(np.asarray(image.convert("L" if grey else "RGB").resize(size), np.uint8))
-        for image in images
-    ]
+    ops = require("PIL.ImageOps", "images", "an image")
+    mode = "L" if all(image.mode in ("1", "L") for image in images) else "RGB"
+    fitted = (ops.fit(image.convert(mode), size, 2) for image in images)  # bilinear, as in `decode`
+    return [np.atleast_3d(np.asarray(image, np.uint8)) for image in fitted]
 
 
 def _stacked(inputs: Sequence[Any]) -> Any:

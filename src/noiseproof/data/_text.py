@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
+import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 PADDING = 0
-_WORD = re.compile(r"\w+")
+# Marks that belong to the letter before them, which \w leaves out: accents, and vowels of Hebrew,
+# Arabic and Indic script.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+# Scripts that put no spaces between words: Thai, Lao, Tibetan, Burmese, Khmer, Japanese, Chinese.
+# Their characters, each with its marks, are taken for words.
+_UNSPACED = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_UNSPACED_MARKS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u0f90-\u0fbc"
+    "\u102b-\u103e\u1056-\u1060\u17b4-\u17d3\u3099\u309a"
+)
+_WORD = re.compile(rf"(?=[{_UNSPACED}])\w[{_UNSPACED_MARKS}]*|(?:(?![{_UNSPACED}])\w[{_MARKS}]*)+")
+_PLAIN = re.compile(r"\w+")  # the same for ASCII, and faster
 _MOST = 512  # tokens of a text; what comes after is left out
 _SHARE = 0.99  # of the texts that are kept whole
 
@@ -22,7 +36,8 @@ class TextCoding:
     """How a text becomes token ids.
 
     Every word, in lower case, and every pair of neighbouring words has the id of its hash; each id
-    is there once in a text. Id 0 fills the row.
+    is there once in a text. Where a script puts no spaces between words, as Chinese, the characters
+    stand for them. Id 0 fills the row.
 
     Attributes:
         length: of a row; later tokens are left out.
@@ -54,15 +69,22 @@ class TextCoding:
         return ids
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text, in lower case.
+
+    >>> _words("Don't go"), _words("\u6211\u559c\u6b22 it")
+    (['don', 't', 'go'], ['\u6211', '\u559c', '\u6b22', 'it'])
+    """
+    if text.isascii():
+        return _PLAIN.findall(text.lower())
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+
+
 def _tokens(text: str, ngrams: int, buckets: int) -> list[int]:
-    words = _WORD.findall(text.lower())
-    found: dict[int, None] = {}
-    for n in range(1, ngrams + 1):
-        for start in range(len(words) - n + 1):
-            found[_bucket(" ".join(words[start : start + n]), buckets)] = None
-    return list(found)
-
-
-@functools.lru_cache(maxsize=1 << 18)
-def _bucket(token: str, buckets: int) -> int:
-    return 1 + zlib.crc32(token.encode(errors="replace")) % (buckets - 1)
+    words = [word.encode(errors="replace") for word in _words(text)]
+    hashes = [zlib.crc32(word) for word in words]
+    found = list(hashes)
+    for n in range(1, ngrams):  # of the words before, and a space and one more
+        hashes = [zlib.crc32(b" " + word, h) for word, h in zip(words[n:], hashes, strict=False)]
+        found += hashes
+    return list(dict.fromkeys([1 + h % (buckets - 1) for h in found]))

@@ -237,19 +237,22 @@ class Run:
         content = None if "data" in given else self.content()
         if content is not None:
             dataset, own.paths["data"] = content.name, self._source().to_json()
-            suited = catalogue.suited(content.kind, content.shape, len(content.train))
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
+        holdout = 0.0 if self.holdout is None else self.holdout
+        if content is not None:
+            samples = len(content.train)
+            if self.holdout is None and content.test is None:
+                holdout = catalogue.suited_holdout(samples)
+            suited = catalogue.suited(content.kind, content.shape, samples, holdout)
         protocol = suited or catalogue.protocol_of(self.protocol, dataset)
         optimizer = self.optimizer or protocol.optimizer
         self._check_optimizer_settings(optimizer)
-        defaults = vars(protocol) | {"holdout": 0.0}
+        defaults = vars(protocol) | {"holdout": holdout}
         if optimizer != protocol.optimizer:
             defaults |= catalogue.OPTIMIZERS[optimizer].defaults
         elif optimizer != "sgd":
             defaults |= {"momentum": 0.0, "nesterov": False}
-        if content is not None and content.test is None:
-            defaults["holdout"] = catalogue.suited_holdout(len(content.train))
         values: dict[str, Any] = {}
         for field in dataclasses.fields(ResolvedRun):
             if hasattr(self, field.name):
@@ -297,7 +300,8 @@ class Run:
 
     def resolutions(self) -> tuple[ResolvedRun, ...]:
         """Every resolved run whose record answers this one: precision auto is satisfied by any."""
-        on_gpu, on_cpu = self.resolve(on_gpu=True), self.resolve(on_gpu=False)
+        on_cpu = self.resolve()
+        on_gpu = dataclasses.replace(on_cpu, precision=self._resolved_precision(on_gpu=True))
         return (on_gpu,) if on_gpu == on_cpu else (on_gpu, on_cpu)
 
     def note(self) -> str:
@@ -343,6 +347,11 @@ class Run:
 
     def _resolved_noise(self, dataset: str, given: Mapping[str, str]) -> tuple[str, float, str]:
         own = "data" in given or is_source(self.dataset)
+        if self.noise is None and own and "data" not in given and self.rate != Run.rate:
+            raise UsageError(
+                f"rate={self.rate:g} says how many labels are made wrong, and those of your own "
+                "data are taken as they are given: add noise='symmetric'"
+            )
         if "labels" in given or (self.noise is None and own):
             return catalogue.GIVEN, 0.0, "paper"
         known = catalogue.DATASETS.get(dataset)
@@ -352,6 +361,11 @@ class Run:
             labelled = catalogue.HUMAN_FILES[entry.file].dataset
             if labelled != dataset:
                 raise UsageError(f"{noise} are labels of {labelled}, and the data set is {dataset}")
+        if noise == "asymmetric" and is_source(self.dataset) and "data" not in given:
+            raise UsageError(
+                "asymmetric noise needs to know which class is mistaken for which: take pairflip, "
+                "or in Python fit(..., labels=noise.asymmetric(..., mapping=...))"
+            )
         if self.variant not in (None, *entry.variants):
             raise UsageError(f"the authors have no {noise} noise: give variant='paper'")
         variant = self.protocol if self.protocol in entry.variants else "paper"
@@ -418,9 +432,13 @@ class _Own:
 
     def file(self, name: str, what: str) -> str:
         """The name of a file, without its folder, with its digest."""
-        path = Path(name).expanduser().absolute()
-        if not path.is_file():
-            raise UsageError(f"{what}: there is no file {name}")
+        try:
+            path = Path(name).expanduser().absolute()
+            there = path.is_file()
+        except (OSError, ValueError, RuntimeError):  # a text that can be the name of no file
+            there = False
+        if not there:
+            raise UsageError(f"{what}: there is no file {name!r:.200}")
         self.paths[what] = str(path)
         return f"{path.name}@{file_digest(path)}"
 

@@ -29,11 +29,11 @@ def parts_of(root: Path, test: Path | None) -> tuple[Path, Path | None]:
     if test is not None and not test.is_dir():
         raise UsageError(f"{test} is no folder; give the folder of the images to test on")
     inside = root / "train"
-    if test is None and inside.is_dir():
+    if inside.is_dir():
         found = [root / name for name in _TEST_NAMES if (root / name).is_dir()]
         others = [p for p in _folders(root) if p != inside and p not in found]
-        if not others and found:
-            return inside, found[0]
+        if not others and (found or _folders(inside)):
+            return inside, test or (found[0] if found else None)
     return root, test
 
 
@@ -41,8 +41,7 @@ def images_by_class(root: Path) -> dict[str, list[Path]]:
     """The image files of each class, in order; every class is a folder."""
     found = {}
     for folder in _folders(root):
-        files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
-        files = [p for p in files if not p.name.startswith(".")]
+        files = images_in(folder)
         if not files:
             raise UsageError(
                 f"{folder} has no images, which are {', '.join(sorted(SUFFIXES))}; "
@@ -55,8 +54,23 @@ def images_by_class(root: Path) -> dict[str, list[Path]]:
     return found
 
 
+def images_in(folder: Path) -> list[Path]:
+    """The image files in a folder and those inside it, in order; none that are hidden."""
+    files = (p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    return sorted(
+        p
+        for p in files
+        if not p.name.startswith(".") and not any(map(_hidden, p.relative_to(folder).parts[:-1]))
+    )
+
+
 def _folders(root: Path) -> list[Path]:
-    return sorted(p for p in root.iterdir() if p.is_dir() and not p.name.startswith((".", "__")))
+    return sorted(p for p in root.iterdir() if p.is_dir() and not _hidden(p.name))
+
+
+def _hidden(folder: str) -> bool:
+    """Whether a program made it: .ipynb_checkpoints, which has copies of images, or __MACOSX."""
+    return folder.startswith((".", "__"))
 
 
 def image_shape(files: Sequence[Path], image_size: int) -> tuple[int, int, int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,17 @@ from ._folders import image_shape, images_by_class, parts_of
 from ._source import Source
 from ._tables import Problems, Table, numbers, read_table
 
+_VERSION = 1  # of what is made of a file: when that changes, runs on it are others
 _DIGEST = 10  # hexadecimal digits in a name
 _KEPT = 4  # sources in memory
+_LABEL = "label"  # the column of the labels, where none is named
+_INDEX = ("", "Unnamed: 0", "__index_level_0__")  # of the rows, as pandas writes it: no feature
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _INPUTS = ("x", "images", "features", "inputs", "tokens", "input_ids", "data")
 _LABELS = ("y", "labels", "label", "targets")
 _TRAIN, _TEST = ("train",), ("test", "val", "valid")
+_CHANNELS = (1, 3)  # of images: grey and colour
 
 
 def read(source: Source) -> Content:
@@ -50,16 +58,12 @@ def _read(source: Source, stamps: object) -> Content:
 
 def _stamps(source: Source) -> tuple[Any, ...]:
     """Of the files of a source, their sizes and when they were changed."""
-    found = []
+    found: list[tuple[str, tuple[int, int]]] = []
     for path in (source.path, source.test):
         if path is None:
             continue
         if path.is_dir():
-            found += [
-                (str(p.absolute()), _stamp(p))
-                for p in sorted(path.rglob("*"))
-                if not p.name.startswith(".")
-            ]
+            found += sorted(_stamps_in(path.absolute()))
         elif not path.exists():
             what = "the folder of the images" if source.form == "folder" else "the name of the file"
             raise UsageError(f"{path} is not there; give {what}")
@@ -67,7 +71,18 @@ def _stamps(source: Source) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamps_in(folder: str | Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Of all in a folder; a bench asks for every run, so it must not take long."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _stamps_in(entry.path)
+            yield entry.path, _stamp(entry)
+
+
+def _stamp(path: Path | os.DirEntry[str]) -> tuple[int, int]:
     try:
         status = path.stat()
     except OSError:
@@ -88,7 +103,10 @@ class _Digest:
     def __init__(self, source: Source) -> None:
         self._hash = hashlib.sha256()
         told = ("form", "label", "text", "image", "truth", "ignore", "image_size")
-        self.add(repr([getattr(source, name) for name in told]).encode())
+        values = {name: getattr(source, name) for name in told}
+        if source.form in ("csv", "parquet") and source.label == _LABEL:
+            values["label"] = ""  # as it is by default
+        self.add(repr([_VERSION, *values.values()]).encode())
 
     def add(self, content: bytes) -> None:
         self._hash.update(hashlib.sha256(content).digest())
@@ -130,14 +148,17 @@ def _class_name(label: Any) -> str:
         return label.decode(errors="replace")
     if isinstance(label, float | np.floating) and float(label).is_integer():
         return str(int(label))  # a column with a gap somewhere is read as floats
-    return str(label).strip()
+    text = str(label).strip()
+    whole = _WHOLE.fullmatch(text)  # and written as such
+    return whole[1] if whole else text
 
 
-def _order(name: str) -> tuple[int, int, str]:
-    digits = name.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) < 19:
-        return 0, int(name), name
-    return 1, 0, name
+def _is_empty(label: Any) -> bool:
+    return label is None or _class_name(label) in ("", "nan", "NaN")
+
+
+def _order(name: str) -> tuple[int, float, str]:
+    return (0, float(name), name) if _NUMBER.fullmatch(name) else (1, 0, name)
 
 
 def _check_classes(source: Source, classes: _Classes, column: str) -> None:
@@ -182,7 +203,7 @@ def _table(source: Source) -> Content:
         content = _bytes_of(path)
         digest.add(content)
         tables.append(read_table(path, source.form, content, problems))
-    label = source.label or "label"
+    label = source.label or _LABEL
     classes, kept = _table_labels(source, tables, label, problems)
     parts: list[Part] = []
     kind: Kind = "features"
@@ -224,7 +245,7 @@ def _table_labels(
         rows = list(range(len(table)))
         for name, option in columns:
             values = table.column(name, option)
-            empty = [row for row in rows if _class_name(values[row]) in ("", "None", "nan", "NaN")]
+            empty = [row for row in rows if _is_empty(values[row])]
             for row in empty:
                 problems.add(table.place(row), f"column {name!r} is empty")
             left_out = set(empty)
@@ -272,14 +293,15 @@ def _table_inputs(
         return list(files.values()), rows, "image", (source.image,)
     for name in source.ignore:
         table.column(name, "--ignore")
-    left_out = {label, source.truth, *source.ignore}
+    left_out = {label, source.truth, *source.ignore, *_INDEX}
     names = columns or tuple(name for name in table.columns if name not in left_out)
     for name in names:
-        table.column(name, "--ignore")
+        table.column(name, "")
     if not names:
         raise UsageError(f"{table.path} has no column beside the labels to learn from")
     matrix = numbers(table, names, problems)
-    rows = [row for row in rows if np.isfinite(matrix[row]).all()]
+    bad = set(np.argwhere(~np.isfinite(matrix))[:, 0].tolist())
+    rows = [row for row in rows if row not in bad]
     return matrix[rows], rows, "features", names
 
 
@@ -349,13 +371,14 @@ def _npz(source: Source) -> Content:
 
 def _arrays(path: Path, content: bytes) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            if isinstance(file, np.ndarray):
-                raise UsageError(f"{path} holds one array; an npz file with x and y is needed")
+        file = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise UsageError(f"{path} holds one array; an npz file with x and y is needed")
+        with file:
             arrays = {name: file[name] for name in file.files}
-            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-                raise ValueError("it holds more than arrays")
-            return arrays
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("it holds more than arrays")
+        return arrays
     except UsageError:
         raise
     except Exception as error:
@@ -388,8 +411,14 @@ def _array_inputs(path: Path, inputs: NDArray[Any]) -> tuple[Kind, NDArray[Any]]
     if inputs.ndim < 2 or not inputs.size:
         raise UsageError(f"{path}: inputs are [samples, ...], not {list(inputs.shape)}")
     if inputs.dtype == np.uint8 and inputs.ndim in (3, 4):
-        return "image", inputs
+        return "image", _channels_first(path, inputs)
     if inputs.dtype.kind in "iu" and inputs.ndim == 2:
+        below = np.argwhere(inputs < 0)
+        if len(below):
+            raise UsageError(
+                f"{path}, row {below[0][0]}: integers are token ids, which are 0 or more; save "
+                "features as floating point"
+            )
         return "tokens", inputs.astype(np.int64)
     if inputs.dtype.kind not in "fiub":
         raise UsageError(f"{path}: inputs are numbers, not {inputs.dtype}")
@@ -399,6 +428,24 @@ def _array_inputs(path: Path, inputs: NDArray[Any]) -> tuple[Kind, NDArray[Any]]
     if len(bad):
         raise UsageError(f"{path}, row {bad[0][0]}: the inputs hold a NaN or an infinity")
     return "features", features
+
+
+def _channels_first(path: Path, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images [N, C, H, W]."""
+    if images.ndim == 3:
+        return images[:, None]
+    first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
+    if not first and not last:
+        raise UsageError(
+            f"{path}: images are [N, C, H, W] or [N, H, W, C] of 1 or 3 channels, and these are "
+            f"{list(images.shape)}"
+        )
+    if first and last and images.shape[1:] != (1, 1, 1):
+        raise UsageError(
+            f"{path}: images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; give them "
+            "to data.from_arrays with its layout"
+        )
+    return images if first else np.moveaxis(images, 3, 1)
 
 
 def _content(

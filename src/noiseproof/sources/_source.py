@@ -43,6 +43,10 @@ class Source:
     def __post_init__(self) -> None:
         if self.text and self.image:
             raise UsageError("a table has texts or images to classify; give text or image alone")
+        if self.form in ("csv", "parquet") and (self.label or "label") in (self.text, self.image):
+            raise UsageError(
+                f"column {self.label or 'label'!r} has the labels, and cannot be what is classified"
+            )
         if self.form not in ("csv", "parquet"):
             for name in ("text", "image", "ignore"):
                 if getattr(self, name):
@@ -92,9 +96,19 @@ def source_named(dataset: str, *, test: str = "", **options: object) -> Source:
     form, _, path = dataset.partition(":")
     if not path:
         raise UsageError(f"{dataset!r} names no {'folder' if form == 'folder' else 'file'}")
-    tested = Path(test.removeprefix(f"{form}:")).expanduser() if test else None
     values = {name: value for name, value in options.items() if value is not None}
-    return Source(form=form, path=Path(path).expanduser(), test=tested, **values)  # type: ignore[arg-type]
+    tested = _path_of(test.removeprefix(f"{form}:")) if test else None
+    return Source(form=form, path=_path_of(path), test=tested, **values)  # type: ignore[arg-type]
+
+
+def _path_of(text: str) -> Path:
+    """A path that the system can be asked about."""
+    try:
+        path = Path(text).expanduser()
+        path.exists()
+    except (OSError, ValueError, RuntimeError):
+        raise UsageError(f"{text!r:.100} cannot be the name of a file") from None
+    return path
 
 
 def meant_source(dataset: str) -> str:
@@ -103,6 +117,9 @@ def meant_source(dataset: str) -> str:
     >>> meant_source("no such thing")
     ''
     """
-    path = Path(dataset).expanduser()
-    form = "folder" if path.is_dir() else _SUFFIXES.get(path.suffix.lower(), "")
-    return f" (did you mean '{form}:{dataset}'?)" if form and path.exists() else ""
+    try:
+        path = Path(dataset).expanduser()
+        form = "folder" if path.is_dir() else _SUFFIXES.get(path.suffix.lower(), "")
+        return f" (did you mean '{form}:{dataset}'?)" if form and path.exists() else ""
+    except (OSError, ValueError, RuntimeError):  # a text that can be the name of no file
+        return ""

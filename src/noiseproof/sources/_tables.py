@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
+import shlex
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +22,9 @@ from .._hints import nearest
 _LARGEST = float(np.finfo(np.float32).max)
 _MAX_UNPACKED = 1 << 32  # bytes of a file that is packed
 _MAX_FIELD = 1 << 27  # characters of one value; csv's own limit is 131,072
+_QUOTED = re.compile(r'"[^"]*"')
+_COMMA = re.compile(r"-?\d+,\d+")
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +49,10 @@ class Table:
     def column(self, name: str, option: str) -> Sequence[Any]:
         if name not in self.columns:
             known = [" ".join(column.split()) for column in self.columns]
+            remedy = f"name one with {option}" if option else "it has"
             raise UsageError(
                 f"{self.path} has no column {name!r}{nearest(name, known)}; "
-                f"name one with {option}: {', '.join(known):.300}"
+                f"{remedy}: {', '.join(known):.300}"
             )
         return self.columns[name]
 
@@ -59,17 +65,19 @@ class Problems:
 
     Args:
         skip: whether to go on.
+        remedy: what to do where that was not asked for.
     """
 
-    def __init__(self, skip: bool) -> None:
+    def __init__(
+        self, skip: bool, remedy: str = "mend it, or go on without such with --skip-unreadable"
+    ) -> None:
         self.skip = skip
+        self.remedy = remedy
         self.lines: list[str] = []
 
     def add(self, place: str, problem: str) -> None:
         if not self.skip:
-            raise UsageError(
-                f"{place}: {problem}; mend it, or go on without such with --skip-unreadable"
-            )
+            raise UsageError(f"{place}: {problem}; {self.remedy}")
         self.lines.append(f"{place}: {problem}")
 
     def summary(self) -> tuple[str, ...]:
@@ -101,7 +109,8 @@ def _csv(path: Path, content: bytes, problems: Problems) -> Table:
     rows, lines = [], []
     usual = csv.field_size_limit(_MAX_FIELD)  # it holds for the whole process
     try:
-        header = [name.strip() for name in next(reader, [])]
+        first = next(reader, [])
+        header = [name.strip() for name in first]
         _check_header(path, header)
         for row in reader:
             if not row:
@@ -111,6 +120,9 @@ def _csv(path: Path, content: bytes, problems: Problems) -> Table:
                     f"{path}, line {reader.line_num}",
                     f"{len(row)} values where the header has {len(header)} columns",
                 )
+                continue
+            if row == first:  # files that were put together
+                problems.add(f"{path}, line {reader.line_num}", "the header once more")
                 continue
             rows.append(row)
             lines.append(reader.line_num)
@@ -138,7 +150,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
 def _delimiter(path: Path, text: str) -> str:
     if ".tsv" in path.suffixes:
         return "\t"
-    first = text.partition("\n")[0]
+    first = _QUOTED.sub("", text.partition("\n")[0])
     return max(",;\t", key=lambda mark: (first.count(mark), mark == ","))
 
 
@@ -165,33 +177,49 @@ def _parquet(path: Path, content: bytes) -> Table:
 
 
 def numbers(table: Table, names: Sequence[str], problems: Problems) -> NDArray[np.float32]:
-    """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported."""
+    """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported.
+
+    True and false are 1 and 0.
+    """
     found = np.empty((len(table), len(names)), np.float32)
     for at, name in enumerate(names):
         values = table.columns[name]
-        try:
-            with np.errstate(over="ignore"):  # what float32 cannot hold is found below
+        with np.errstate(over="ignore"):  # what float32 cannot hold is found below
+            try:
                 found[:, at] = np.asarray(values, dtype=np.float64)
-            bad = np.flatnonzero(~np.isfinite(found[:, at]))
-        except (ValueError, TypeError, OverflowError):
-            bad = np.array([i for i, value in enumerate(values) if not _is_number(value)])
-            if len(bad) > len(values) // 2:  # the column is none of numbers
-                raise UsageError(
-                    f"{table.place(int(bad[0]))}: column {name!r} holds "
-                    f"{str(values[int(bad[0])])!r:.40}, which is no number; leave the column out "
-                    f"with --ignore {name!r}, or name it with --text or --image if it is what "
-                    "is classified"
-                ) from None
-            found[:, at] = [float(v) if _is_number(v) else np.nan for v in values]
-        for row in bad:
-            value = values[int(row)]
-            what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"
-            problems.add(table.place(int(row)), f"column {name!r} {what}")
+            except (ValueError, TypeError, OverflowError):
+                found[:, at] = [_number(value) for value in values]
+    finite = np.isfinite(found)
+    _check_columns(table, [name for name, share in zip(names, finite.mean(0), strict=True)
+                           if share < 0.5])  # fmt: skip
+    for row, at in np.argwhere(~finite).tolist():
+        value = table.columns[names[at]][row]
+        what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"
+        problems.add(table.place(row), f"column {names[at]!r} {what}")
     return found
 
 
-def _is_number(value: Any) -> bool:
+def _check_columns(table: Table, names: Sequence[str]) -> None:
+    """Refuse columns that are none of numbers, all at once."""
+    if not names:
+        return
+    row, value = next(
+        (row, value)
+        for row, value in enumerate(table.columns[names[0]])
+        if not np.isfinite(_number(value))
+    )
+    point = ", or write its numbers with a point" if _COMMA.fullmatch(str(value).strip()) else ""
+    raise UsageError(
+        f"{table.place(row)}: column {names[0]!r} holds {str(value)!r:.40}, which is no number; "
+        f"leave {'it' if len(names) == 1 else 'such columns'} out with "
+        f"--ignore {shlex.join(names)}{point}, or name what is classified with --text or --image"
+    )
+
+
+def _number(value: Any) -> float:
+    """A value as a number; NaN if it is none."""
     try:
-        return abs(float(value)) <= _LARGEST
+        number = float(value)
     except (ValueError, TypeError, OverflowError):
-        return False
+        return _TRUTH.get(str(value).strip().lower(), np.nan)
+    return number if abs(number) <= _LARGEST else np.nan

@@ -226,8 +226,8 @@ def _suited_to(run: Run, data: Dataset | None) -> tuple[Run, catalogue.Protocol 
         return run, None
     if not len(data.test) and run.holdout is None:
         run = replace(run, holdout=catalogue.suited_holdout(len(data.train)))
-    shape = data.train.inputs.shape[1:]
-    return run, catalogue.suited(data.kind, tuple(shape), len(data.train))
+    shape = tuple(data.train.inputs.shape[1:])
+    return run, catalogue.suited(data.kind, shape, len(data.train), run.holdout or 0.0)
 
 
 def _user_losses(runs: Iterable[ResolvedRun]) -> dict[str, Any]:

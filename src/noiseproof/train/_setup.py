@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from .._errors import UsageError
 from .._imports import is_import
 from .._seeds import derive
 from ..data import Augment, Dataset, Loader
+from ..data._dataset import channel_statistics
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
+from ..sources import Content, Source, read
 from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
 from ._own import Factory, import_modules, loss_of, network_of, prepare
@@ -58,6 +62,7 @@ class Setup:
         """A run ready to be trained; what is given overrides what the run names."""
         device = device_of(run.device)
         import_modules(run)
+        own = data is not None or run.source is not None
         if data is None:
             data = self._once(("data", run.dataset), lambda: self._load(run))
         noisy = self._noisy_labels(run, data, labels)
@@ -69,16 +74,24 @@ class Setup:
         test = EvalSplit(self._on(device, data.test.inputs), self._on(device, data.test.labels))
         validation = None
         if run.holdout:
-            kept, held_out = _split(len(given), run.holdout, run.seed, device)
+            kept, held_out = _split(given, run.holdout, run.seed, stratified=own)
             validation = EvalSplit(inputs[held_out], given[held_out])
+            if clean is not None and not len(test.labels):
+                test = EvalSplit(validation.inputs, clean[held_out])
             inputs, given = inputs[kept], given[kept]
             clean = None if clean is None else clean[kept]
+            if data.learnt:  # what is held out is no part of the training set
+                mean, std = channel_statistics(inputs)
+                data = replace(data, mean=mean, std=std)
+        batch_size = min(run.batch_size, len(given))
+        if run.source is not None and run.source.skip_unreadable:
+            batch_size = catalogue.whole_batch(len(given), batch_size)  # what is read, is known now
         loader = Loader(
-            inputs, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
+            inputs, given, mean=data.mean, std=data.std, batch_size=batch_size,
             augment=Augment(run.crop, run.flip, run.rotate), device=device, seed=run.seed,
         )  # fmt: skip
         architecture, start = self._network(run, data, network, device)
-        _check_last_batch(start, len(inputs), run.batch_size)
+        _check_last_batch(start, len(inputs), batch_size)
         objective: Objective
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
@@ -99,7 +112,12 @@ class Setup:
 
     def _load(self, run: ResolvedRun) -> Dataset:
         if run.source is not None:
-            return datasets.load_source(run.source)
+            content = read(run.source)
+            if content.name != run.dataset:
+                raise UsageError(
+                    f"{run.source.path} has changed since the run was made; start again"
+                )
+            return _tensors(content, run.source)
         return datasets.load(run.dataset, root=self.data_root, download=self.download)
 
     def _noisy_labels(
@@ -124,12 +142,19 @@ class Setup:
         drawn = run.noise if group == "drawn" else catalogue.CLEAN
         if drawn == catalogue.CLEAN and data.train.truth is not None:
             return noise.from_labels(data.train.truth, data.train.labels, data.num_classes)
+        if drawn == "instance" and data.train.kind == "tokens":
+            raise UsageError(
+                "instance noise depends on numbers, and token ids are names; take pairflip"
+            )
         features = data.train.inputs.flatten(1).float() if drawn == "instance" else None
         known = data.name if drawn == "asymmetric" else None  # whose classes are confused
-        return noise.make(
+        made = noise.make(
             drawn, data.train.labels, run.rate, num_classes=data.num_classes,
             dataset=known, variant=run.variant, seed=run.seed, features=features,
         )  # fmt: skip
+        if data.train.truth is None:
+            return made
+        return noise.from_labels(data.train.truth, made.labels, data.num_classes)
 
     def _network(
         self,
@@ -165,20 +190,54 @@ class Setup:
         return self._shared[key]
 
 
-def _split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The indices to train on, and those held out for validation."""
+@functools.lru_cache(maxsize=1)
+def _tensors(content: Content, source: Source) -> Dataset:
+    """What was read, as tensors; kept, so that the runs of a bench decode and hash it once."""
+    return datasets.load_content(content, source)
+
+
+def _split(
+    labels: Tensor, fraction: float, seed: int, *, stratified: bool
+) -> tuple[Tensor, Tensor]:
+    """The indices to train on, and those held out for validation.
+
+    Args:
+        labels: of all.
+        fraction: to hold out.
+        seed: of the order in which they are taken.
+        stratified: whether every class is held out in its share, and one of a few samples not.
+    """
+    n, count = len(labels), round(len(labels) * fraction)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(derive(seed, "holdout")))
-    count = round(n * fraction)
     if not 0 < count < n - 1:
-        raise UsageError(f"holdout={fraction:g} of {n} samples leaves nothing to train or to hold")
-    held_out = order[:count].sort().values.to(device)
-    return order[count:].sort().values.to(device), held_out
+        raise UsageError(
+            f"holdout={fraction:g} of {n} samples leaves nothing to train or to hold; give more, "
+            "or something to test on"
+        )
+    if stratified:
+        order = order[_even_places(labels.cpu()[order]).argsort(stable=True)]
+    order = order.to(labels.device)
+    return order[count:].sort().values, order[:count].sort().values
+
+
+def _even_places(labels: Tensor) -> Tensor:
+    """A number from 0 to 1 for each, those of a class evenly spread in their order.
+
+    >>> _even_places(torch.tensor([0, 1, 0, 0, 0])).tolist()
+    [0.125, 0.5, 0.375, 0.625, 0.875]
+    """
+    by_class, sizes = labels.argsort(stable=True), torch.bincount(labels)
+    sorted_labels = labels[by_class]
+    rank = torch.arange(len(labels)) - (sizes.cumsum(0) - sizes)[sorted_labels]
+    places = torch.empty(len(labels), dtype=torch.float64)
+    places[by_class] = (rank.double() + 0.5) / sizes[sorted_labels]
+    return places
 
 
 def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:
     normed = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in network.modules())
     if normed and n % batch_size == 1:
-        better = next(b for b in range(batch_size + 1, n + 2) if n % b != 1)
+        better = catalogue.whole_batch(n, batch_size)
         raise UsageError(
             f"batch_size={batch_size} leaves a last batch of one of the {n} samples, of which "
             f"batch norm has no statistics; give batch_size={better}"
