@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from noiseproof import _torchrun
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
@@ -115,6 +116,10 @@ def bench(
     """
     from noiseproof import bench as benches
 
+    if _torchrun.place() is not None:
+        raise UsageError(
+            "bench starts the processes of its runs itself: give the command without torchrun"
+        )
     if list or not (name or dataset):
         _list([benches.bench(known) for known in benches.names()])
         return
