@@ -49,31 +49,43 @@ def speaks() -> bool:
     that is not the first returns when the first has printed, which `has_spoken` tells: a rank that
     ended earlier would have torchrun end the others at once.
     """
-    store = _store()
-    if store is None or store.add("noiseproof/speakers", 1) == 1:
+    try:
+        store = _store()
+        if store is None or store.add("speakers", 1) == 1:
+            return True
+    except RuntimeError:  # it is gone, and with it whoever might have spoken
         return True
     with contextlib.suppress(RuntimeError):  # the first was killed at it
-        store.wait(["noiseproof/spoken"], _PATIENCE)
+        store.wait(["spoken"], _PATIENCE)
     return False
 
 
 def has_spoken() -> None:
     """Say that the reason is printed."""
-    if (store := _store()) is not None:
-        store.set("noiseproof/spoken", "1")
+    with contextlib.suppress(RuntimeError):
+        if (store := _store()) is not None:
+            store.set("spoken", "1")
+
+
+_joined: Any = None
+
+
+def use(store: Any) -> None:
+    """Talk through this store of torch's, which the ranks share, and no longer the agent's."""
+    global _joined
+    _joined = store
 
 
 def _store() -> Any:
-    """The store of torchrun's agent, or None where there is none or it is gone."""
+    """A store that the ranks share, or None where there is none."""
+    if _joined is not None:
+        return _joined
     if place() is None or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
     from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
-    try:
-        store = TCPStore(
-            os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False,
-            timeout=_PATIENCE,
-        )  # fmt: skip
-    except RuntimeError:
-        return None
-    return PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    store = TCPStore(
+        os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False,
+        timeout=_PATIENCE,
+    )  # fmt: skip
+    return PrefixStore(f"noiseproof {os.environ.get('TORCHELASTIC_RESTART_COUNT')}", store)

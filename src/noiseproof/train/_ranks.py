@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
+import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -167,7 +170,11 @@ def join() -> Ranks:
         if _torchrun.place() is None:
             return ALONE
         on_gpu = torch.cuda.is_available() and dist.is_nccl_available()
-        dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
+        shared, rank, size = next(dist.rendezvous("env://"))
+        store = _fresh(shared, rank, size)
+        _torchrun.use(store)
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size)
         atexit.register(_leave)
     if dist.get_world_size() == 1:
         return ALONE
@@ -175,6 +182,29 @@ def join() -> Ranks:
         groups = dist.new_group(timeout=_STEP), dist.new_group(backend="gloo", timeout=_SETUP)
         _joined = dist.group.WORLD, Ranks(dist.get_rank(), dist.get_world_size(), *groups)
     return _joined[1]
+
+
+def _fresh(store: Any, rank: int, size: int) -> Any:
+    """A part of the store that no earlier start of the ranks has written to.
+
+    torchrun's agent keeps its store when it starts ranks again, and in it the addresses of those
+    that are gone; and the starts that it counts are those on its machine. So rank 0 names a part,
+    and others take its word when it has heard of them as they are now.
+    """
+    own = secrets.token_hex(8)
+    store.set(f"hello {rank}", own)
+    while rank:
+        name, heard = json.loads(store.get("welcome"))
+        if own in heard:
+            store.set(f"{name} {rank}", "")
+            return dist.PrefixStore(name, store)  # type: ignore[attr-defined]
+        time.sleep(0.02)
+    while True:
+        heard = [store.get(f"hello {other}").decode() for other in range(size)]
+        store.set("welcome", json.dumps([own, heard]))
+        if store.check([f"{own} {other}" for other in range(1, size)]):
+            return dist.PrefixStore(own, store)  # type: ignore[attr-defined]
+        time.sleep(0.02)
 
 
 def _leave() -> None:
