@@ -170,7 +170,7 @@ def join() -> Ranks:
         if _torchrun.place() is None:
             return ALONE
         on_gpu = torch.cuda.is_available() and dist.is_nccl_available()
-        shared, rank, size = next(dist.rendezvous("env://"))
+        shared, rank, size = next(dist.rendezvous("env://"))  # type: ignore[attr-defined]
         store = _fresh(shared, rank, size)
         _torchrun.use(store)
         backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
@@ -179,7 +179,10 @@ def join() -> Ranks:
     if dist.get_world_size() == 1:
         return ALONE
     if _joined is None or _joined[0] is not dist.group.WORLD:
-        groups = dist.new_group(timeout=_STEP), dist.new_group(backend="gloo", timeout=_SETUP)
+        groups = (
+            dist.new_group(backend=dist.get_backend_config(), timeout=_STEP),
+            dist.new_group(backend="gloo", timeout=_SETUP),
+        )
         _joined = dist.group.WORLD, Ranks(dist.get_rank(), dist.get_world_size(), *groups)
     return _joined[1]
 
