@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from noiseproof import UsageError, _torchrun
+from noiseproof import UsageError, _torchrun, bench
 from noiseproof.results import Folder
 from noiseproof.train import fit
 from noiseproof.train._ranks import ALONE, Ranks
@@ -161,11 +161,9 @@ def test_one_process_is_alone(monkeypatch):
     assert _torchrun.place() == _torchrun.Place(1, 2, 1)
 
 
-def test_a_bench_is_refused(monkeypatch):
-    from noiseproof.cli import bench
-
+def test_a_bench_is_refused(monkeypatch, tmp_path):
     environ = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match="without torchrun"):
-        bench("quick")
+    with pytest.raises(UsageError, match="leave out torchrun"):
+        bench.run(bench.bench("quick"), tmp_path)

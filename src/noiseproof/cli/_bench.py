@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from noiseproof import _torchrun
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
@@ -116,10 +115,6 @@ def bench(
     """
     from noiseproof import bench as benches
 
-    if _torchrun.place() is not None:
-        raise UsageError(
-            "bench starts the processes of its runs itself: give the command without torchrun"
-        )
     if list or not (name or dataset):
         _list([benches.bench(known) for known in benches.names()])
         return

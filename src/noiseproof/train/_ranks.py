@@ -195,19 +195,21 @@ def _fresh(store: Any, rank: int, size: int) -> Any:
     and others take its word when it has heard of them as they are now.
     """
     own = secrets.token_hex(8)
+    until = time.monotonic() + _SETUP.total_seconds()
     store.set(f"hello {rank}", own)
-    while rank:
+    while rank and time.monotonic() < until:
         name, heard = json.loads(store.get("welcome"))
         if own in heard:
             store.set(f"{name} {rank}", "")
             return dist.PrefixStore(name, store)  # type: ignore[attr-defined]
         time.sleep(0.02)
-    while True:
+    while time.monotonic() < until:
         heard = [store.get(f"hello {other}").decode() for other in range(size)]
         store.set("welcome", json.dumps([own, heard]))
         if store.check([f"{own} {other}" for other in range(1, size)]):
             return dist.PrefixStore(own, store)  # type: ignore[attr-defined]
         time.sleep(0.02)
+    raise LostRankError(f"not all of the {size} ranks were started")
 
 
 def _leave() -> None:
