@@ -114,13 +114,17 @@ def train(
         _show_settings(run)
         return
     from noiseproof.train import fit
+    from noiseproof.train._ranks import join
     from noiseproof.train._setup import device_of
 
-    resolved = run.resolve(on_gpu=device_of(run.device).type == "cuda")
+    ranks = join()
+    resolved = ranks.together(lambda: run.resolve(on_gpu=device_of(run.device).type == "cuda"))
     if run.dataset != resolved.dataset:
         say(_about_own_data(run, resolved))
     folder = out / resolved.folder
     print(f"results go to {folder}", flush=True)
+    if not ranks.alone:
+        print(f"{ranks.size} ranks train together", flush=True)
     before = len(_trained(folder)) if not force else 0
     with ExitStack() as stack:
         watchers: list[Callable[[Progress], None]] = [_progress(resolved, before, stack)]

@@ -21,27 +21,35 @@ from ..runs import ResolvedRun
 from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
 from ._own import Factory, import_modules, loss_of, network_of, prepare
+from ._ranks import ALONE, Ranks, local_gpu
 from ._trainer import EvalSplit, RunTrainer
 
 
 def device_of(name: str) -> torch.device:
     """The device that a run asks for; auto takes a GPU where there is one."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return local_gpu("cuda") if torch.cuda.is_available() else torch.device("cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
         raise UsageError(f"unknown device {name!r}; give cpu, cuda, cuda:1 or auto") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError(f"device {name!r} was asked for, but torch sees no GPU; give --device cpu")
-    return device
+    return local_gpu(name) if device.type == "cuda" else device
 
 
 class Setup:
     """Makes trainers, and keeps what several of them share: data on the device, architectures."""
 
-    def __init__(self, data_root: Path | str | None = None, *, download: bool = True) -> None:
+    def __init__(
+        self,
+        data_root: Path | str | None = None,
+        *,
+        download: bool = True,
+        ranks: Ranks = ALONE,
+    ) -> None:
         self.data_root = data_root
+        self.ranks = ranks
         self.download = download
         self._shared: dict[tuple[Any, ...], Any] = {}
 
@@ -79,6 +87,7 @@ class Setup:
         )  # fmt: skip
         architecture, start = self._network(run, data, network, device)
         _check_last_batch(start, len(inputs), run.batch_size)
+        _check_shares(self.ranks, loader.batch_size)
         objective: Objective
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
@@ -94,7 +103,7 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            Inputs.of(data),
+            Inputs.of(data), self.ranks,
         )  # fmt: skip
 
     def _load(self, run: ResolvedRun) -> Dataset:
@@ -182,4 +191,12 @@ def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:
         raise UsageError(
             f"batch_size={batch_size} leaves a last batch of one of the {n} samples, of which "
             f"batch norm has no statistics; give batch_size={better}"
+        )
+
+
+def _check_shares(ranks: Ranks, batch_size: int) -> None:
+    if batch_size < 2 * ranks.size > 2:
+        raise UsageError(
+            f"a batch of {batch_size} samples is that of all {ranks.size} ranks together, and each "
+            f"needs 2: give batch_size={2 * ranks.size} and as much data, or start fewer ranks"
         )
