@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -81,6 +81,8 @@ def bench(
     address: str | None = None,
     workers: int | None = None,
     device: str = "auto",
+    stream: Literal["auto", "yes", "no"] = "auto",
+    cache: Annotated[str, tyro.conf.arg(metavar="DIR", help_behavior_hint="(default: none)")] = "",
     keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """Run a table or a figure of the paper, or a grid of your own: noiseproof bench quick.
@@ -111,6 +113,9 @@ def bench(
         address: of the Ray cluster; one is started on this machine without it.
         workers: processes; by default one for each core, or for each GPU.
         device: cpu, cuda, cuda:1, ...; auto takes a GPU where there is one.
+        stream: whether image files are decoded as they are read; auto does so where they do not fit
+            into memory. It changes no number.
+        cache: a folder in which decoded images are kept, so that they are decoded once.
         keep_models: keep the trained networks too.
     """
     from noiseproof import bench as benches
@@ -130,6 +135,12 @@ def bench(
         found = benches.comparison(
             dataset, loss, seeds, title=title, **axes | dataclasses.asdict(grid)
         )
+    kept: dict[str, Any] = {"stream": stream, "cache": cache}
+    if name and grid.skip_unreadable:
+        kept["skip_unreadable"] = True
+    found = dataclasses.replace(
+        found, runs=tuple(dataclasses.replace(run, **kept) for run in found.runs)
+    )
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
     if executor == "local" and (missing := _missing_data(plan, data_root)):
@@ -147,6 +158,7 @@ def bench(
 
 def _refuse_grid_flags(name: str, grid: GridFlags, title: str) -> None:
     given = [f.name for f in dataclasses.fields(grid) if getattr(grid, f.name) != f.default]
+    given = [flag for flag in given if flag != "skip_unreadable"]
     given += ["name"] if title else []
     if given:
         flag = given[0].replace("_", "-").replace("imports", "import")
@@ -204,6 +216,9 @@ def _missing_data(plan: Plan, data_root: Path | None) -> str:
     needed = {}
     for run in (plan.resolutions(run)[0] for run in plan.waiting):
         if run.dataset in DATASETS:
+            lists = DATASETS[run.dataset].lists
+            if lists is not None and (line := lists.missing(find_root(data_root))):
+                return line
             needed[run.dataset] = DATASETS[run.dataset].files
         if run.noise in NOISES and (file := NOISES[run.noise].file):
             needed[file] = HUMAN_FILES[file].files

@@ -16,7 +16,7 @@ from .. import models
 from .._errors import UsageError
 from .._files import write_atomically
 from .._imports import is_import
-from ..data import Dataset, TextCoding
+from ..data import Augment, Dataset, TextCoding
 from ..results import Folder
 from ..runs import ResolvedRun
 from ..sources import Kind
@@ -37,6 +37,7 @@ class Inputs:
         vocabulary: how many token ids there are; 0 where inputs are none.
         columns: of the table that was trained on, those that the inputs come from.
         coding: how texts become token ids.
+        stored: of images that a part was cut out of, the shape of the whole.
     """
 
     shape: tuple[int, ...]
@@ -47,12 +48,15 @@ class Inputs:
     vocabulary: int = 0
     columns: tuple[str, ...] = ()
     coding: TextCoding | None = None
+    stored: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, data: Dataset) -> Inputs:
+    def of(cls, data: Dataset, crop_size: int = 0) -> Inputs:
+        """Of a data set, whose images are cut to this size."""
+        stored = tuple(data.train.inputs.shape[1:])
         return cls(
-            tuple(data.train.inputs.shape[1:]), data.mean, data.std, data.classes, data.kind,
-            data.vocabulary, data.columns, data.coding,
+            Augment(size=crop_size).output_shape(stored), data.mean, data.std, data.classes,
+            data.kind, data.vocabulary, data.columns, data.coding, stored if crop_size else (),
         )  # fmt: skip
 
     def write(self, path: Path) -> None:
@@ -63,8 +67,10 @@ class Inputs:
         content = folder.read_json(INPUTS)
         try:
             values: dict[str, Any] = dict(content or {})
-            for name in ("shape", "mean", "std", "classes", "columns"):
-                values[name] = tuple(values.get(name, ()) if name == "columns" else values[name])
+            for name in ("shape", "mean", "std", "classes"):
+                values[name] = tuple(values[name])
+            for name in ("columns", "stored"):
+                values[name] = tuple(values.get(name, ()))
             if values.get("coding"):
                 values["coding"] = TextCoding(**values["coding"])
             return cls(**values)
