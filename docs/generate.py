@@ -201,7 +201,7 @@ def protocols_table() -> str:
 
 def _augmentation(p: Protocol) -> str:
     used = (
-        ["crop"] * bool(p.crop) + ["flip"] * p.flip + [f"rotation {p.rotate:g}°"] * bool(p.rotate)
+        ["crop"] * bool(p.crop) + [f"crop {p.crop_size}"] * bool(p.crop_size) + ["flip"] * p.flip + [f"rotation {p.rotate:g}°"] * bool(p.rotate)
     )
     return ", ".join(used) or "none"
 

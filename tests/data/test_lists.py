@@ -132,7 +132,9 @@ def test_what_is_not_there_is_one_line(tmp_path, name, line):
 
 def test_parts_that_are_not_there(tmp_path):
     base = write_webvision(tmp_path, each=1)
-    with pytest.raises(data.MissingDataError, match=r"ILSVRC12's.*6.3 GB.*the data set webvision-val"):
+    with pytest.raises(
+        data.MissingDataError, match=r"ILSVRC12's.*6.3 GB.*the data set webvision-val"
+    ):
         data.load("webvision", tmp_path)
     write_imagenet(tmp_path, synsets=49)
     with pytest.raises(ValueError, match="49 folders, and a folder for each of 50 synsets"):

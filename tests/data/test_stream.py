@@ -215,7 +215,9 @@ def test_a_part_written_halfway_is_not_taken_for_a_cache(folder, tmp_path, monke
         with pytest.raises(KeyboardInterrupt):
             from_folder(folder, cache=cache)
     assert not list(cache.glob("*"))
-    assert torch.equal(from_folder(folder, cache=cache).train.images, from_folder(folder).train.images)
+    assert torch.equal(
+        from_folder(folder, cache=cache).train.images, from_folder(folder).train.images
+    )
 
 
 def test_center_and_random_part():

@@ -62,7 +62,9 @@ def write_imagenet(root: Path, synsets: int = SYNSETS + 1) -> Path:
 
 def write_clothing(root: Path, each: int = 2) -> Path:
     base = root / "clothing1m"
-    for at, (name, count) in enumerate((("noisy_train", each), ("clean_val", 1), ("clean_test", 1))):
+    for at, (name, count) in enumerate(
+        (("noisy_train", each), ("clean_val", 1), ("clean_test", 1))
+    ):
         lines = []
         for label in range(14):
             for k in range(count):

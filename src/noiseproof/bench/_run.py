@@ -77,8 +77,6 @@ def run(
     """
     before = bench if isinstance(bench, Plan) else None
     bench = bench.bench if isinstance(bench, Plan) else bench
-    if bench.missing:
-        raise UsageError(f"{bench.name} cannot be run: {bench.missing}")
     if executor not in ("local", "ray"):
         raise UsageError(f"executor is local or ray; it was {executor!r}")
     if address is not None and executor != "ray":

@@ -136,15 +136,22 @@ def bench(
             dataset, loss, seeds, title=title, **axes | dataclasses.asdict(grid)
         )
     kept: dict[str, Any] = {"stream": stream, "cache": cache}
-    if name and grid.skip_unreadable:
-        kept["skip_unreadable"] = True
+    if name:
+        given = {"skip_unreadable": grid.skip_unreadable, "model": grid.model}
+        kept |= {flag: value for flag, value in given.items() if value}
     found = dataclasses.replace(
         found, runs=tuple(dataclasses.replace(run, **kept) for run in found.runs)
     )
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
-    if executor == "local" and (missing := _missing_data(plan, data_root)):
-        say(missing)
+    if executor == "local":
+        images = _missing_images(plan, data_root)
+        if len(images) == len(plan.waiting) and images and not dry_run:
+            raise UsageError(f"{found.name} cannot be run: {images[0]}")
+        for line in dict.fromkeys(images):
+            say(line)
+        if missing := _missing_data(plan, data_root):
+            say(missing)
     if dry_run:
         return
     with ExitStack() as stack:
@@ -158,7 +165,7 @@ def bench(
 
 def _refuse_grid_flags(name: str, grid: GridFlags, title: str) -> None:
     given = [f.name for f in dataclasses.fields(grid) if getattr(grid, f.name) != f.default]
-    given = [flag for flag in given if flag != "skip_unreadable"]
+    given = [flag for flag in given if flag not in ("skip_unreadable", "model")]
     given += ["name"] if title else []
     if given:
         flag = given[0].replace("_", "-").replace("imports", "import")
@@ -178,8 +185,7 @@ def _list(benches: list[Bench]) -> None:
     for column in ("bench", "runs", "what it is", *["what it shows"] * wide):
         table.add_column(column, justify="right" if column == "runs" else "left")
     for bench in benches:
-        title = bench.title + (" (cannot be run yet)" if bench.missing else "")
-        table.add_row(bench.name, str(len(bench)), title, *[bench.shows] * wide)
+        table.add_row(bench.name, str(len(bench)), bench.title, *[bench.shows] * wide)
     console.print(table, highlight=False)
     console.print("\nRun one with noiseproof bench NAME; look first with --dry-run.")
 
@@ -194,12 +200,21 @@ def _say_plan(plan: Plan, out: Path) -> None:
         say(f"{len(plan.begun)} of them go on from where they stopped")
     for problem in plan.problems:
         say(problem, sys.stderr)
-    if bench.missing:
-        say(f"cannot be run: {bench.missing}")
-    elif waiting:
+    if waiting:
         unknown = "an unknown time, until one has run"
         long = unknown if plan.seconds is None else _time(plan.seconds)
         say(f"{'it' if waiting == 1 else 'they'} will take {long} here")
+
+
+def _missing_images(plan: Plan, data_root: Path | None) -> list[str]:
+    """A line for each run whose images have to be supplied and are not here."""
+    from noiseproof.catalogue import DATASETS, find_root
+
+    names = [plan.resolutions(run)[0].dataset for run in plan.waiting]
+    root = find_root(data_root)
+    lists = {name: DATASETS[name].lists for name in dict.fromkeys(names) if name in DATASETS}
+    lines = {name: "" if found is None else found.missing(root) for name, found in lists.items()}
+    return [lines[name] for name in names if lines.get(name)]
 
 
 def _missing_data(plan: Plan, data_root: Path | None) -> str:
@@ -216,9 +231,6 @@ def _missing_data(plan: Plan, data_root: Path | None) -> str:
     needed = {}
     for run in (plan.resolutions(run)[0] for run in plan.waiting):
         if run.dataset in DATASETS:
-            lists = DATASETS[run.dataset].lists
-            if lists is not None and (line := lists.missing(find_root(data_root))):
-                return line
             needed[run.dataset] = DATASETS[run.dataset].files
         if run.noise in NOISES and (file := NOISES[run.noise].file):
             needed[file] = HUMAN_FILES[file].files
