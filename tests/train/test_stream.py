@@ -1,4 +1,4 @@
-"""Runs on images that are decoded as they are read: the numbers of resident ones, to the last bit."""
+"""Runs on images that are decoded as they are read: the numbers of resident ones, bit for bit."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_data_that_is_given_may_stream(photos, tmp_path):
 
 def test_noise_that_reads_all_images_says_so(photos):
     run = run_on(photos, stream="yes", noise="instance", rate=0.2)
-    with pytest.raises(ValueError, match="instance noise needs all images in memory.*--stream no"):
+    with pytest.raises(ValueError, match=r"instance noise needs all images in memory.*--stream no"):
         train.fit(run)
 
 
@@ -157,7 +157,7 @@ def test_webvision_with_damaged_images(tmp_path, small_webvision):
     base = write_webvision(tmp_path)
     truncate(base / "google/q0001/0.jpg")
     run = Run(dataset="webvision-val", loss="ce", epochs=1, device="cpu", stream="yes")
-    with pytest.raises(ValueError, match="q0001/0.jpg: a damaged image .* --skip-unreadable"):
+    with pytest.raises(ValueError, match=r"q0001/0.jpg: a damaged image .* --skip-unreadable"):
         train.fit(run, data_root=tmp_path)
     with pytest.warns(UserWarning, match="left out what cannot be read"):
         result = train.fit(dataclasses.replace(run, skip_unreadable=True), data_root=tmp_path)
