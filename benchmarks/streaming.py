@@ -2,12 +2,14 @@
 
     python benchmarks/streaming.py [--device cuda] [--model resnet50-imagenet] [--save]
 
-JPEG files of 500×375 pixels, made here, are decoded to 256×256, cut to 224×224 and flipped on the
-device, and trained on in batches. What the workers can do is measured without a loader: the same
-files handed to as many threads, or processes, which do nothing else. The loader's share of that is
-what a reader gets that knows its order, with nothing to do between parts. Rates are medians over
-rounds in which all are measured in turn, since other work on the machine comes and goes. ``--save``
-adds the rows to benchmarks/streaming.csv.
+JPEG files of 500×375 pixels, made here, are decoded to 256×256. On the device parts of them are
+brought to 224×224, flipped and changed in colour, as table-webvision does it, and trained on.
+
+What the workers can do is measured without a loader: the same files handed to as many threads, or
+processes, which do nothing else. The loader's share of that is what a reader gets that knows its
+order and does nothing between parts. Rates are medians over rounds in which all are measured in
+turn, since other work on the machine comes and goes. ``--save`` adds the rows to
+benchmarks/streaming.csv.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
     contents = [Path(f).read_bytes() for f in files[:256]]
     opened = [Image.open(io.BytesIO(c)).convert("RGB") for c in contents]
     stored = torch.randint(0, 256, (args.batch, *STORED), dtype=torch.uint8)
-    augment = Augment(flip=True, size=CUT)
+    augment = Augment(flip=True, size=CUT, scale=0.08, jitter=0.4)
     order = torch.split(torch.randperm(count, generator=torch.Generator().manual_seed(0)),
                         args.batch)  # fmt: skip
     labels = torch.arange(count) % 50
@@ -208,7 +210,7 @@ def one_trainer(args: Any) -> Callable[[torch.Tensor | None], None]:
     own = from_arrays(images, np.arange(args.batch) % 50, classes=[str(i) for i in range(50)],
                       mean=MEAN, std=STD)  # fmt: skip
     run = train.Run(
-        model=args.model, batch_size=args.batch, crop_size=CUT, crop=0, flip=True, epochs=1000,
+        model=args.model, batch_size=args.batch, crop_size=CUT, crop=0, flip=False, epochs=1000,
         lr=0.01, loss="nce+rce", device=args.device, holdout=0.0,
     )  # fmt: skip
     resolved = run.resolve(on_gpu=args.device == "cuda", overrides={"data": "own"})

@@ -52,7 +52,7 @@ def test_webvision_has_the_paper_s_settings():
     p = protocol_of("paper", "webvision")
     found = (p.model, p.epochs, p.lr, p.weight_decay, p.batch_size, p.nesterov, p.schedule)
     assert found == ("resnet50-imagenet", 250, 0.4, 3e-5, 512, True, "exponential")
-    assert (p.crop_size, p.flip) == (224, True)
+    assert (p.crop_size, p.crop_scale, p.flip, p.jitter) == (224, 0.08, True, 0.4)
 
 
 @pytest.mark.parametrize(

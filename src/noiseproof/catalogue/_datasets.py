@@ -40,6 +40,8 @@ class Protocol:
     rotate: float = 0.0
     optimizer: str = "sgd"
     crop_size: int = 0  # the side of what is cut out of larger images; 0 for the whole image
+    crop_scale: float = 0.0  # the smallest share of an image that is brought to crop_size
+    jitter: float = 0.0  # of colours
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ _ON_CIFAR100 = Protocol(
 )
 _ON_WEBVISION = Protocol(
     "resnet50-imagenet", epochs=250, lr=0.4, weight_decay=3e-5, batch_size=512, nesterov=True,
-    schedule="exponential", flip=True, crop_size=224,
+    schedule="exponential", flip=True, crop_size=224, crop_scale=0.08, jitter=0.4,
 )  # fmt: skip
 # Not the paper's. Others start from weights of ImageNet, which --weights names.
 _ON_CLOTHING = Protocol(

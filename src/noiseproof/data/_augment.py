@@ -1,8 +1,8 @@
 """Random crops, flips and rotations of a whole batch at once, on the device of the images.
 
-Each transform moves pixels without changing them, so all are computed together: for every pixel of
-the result, the position in the original that it comes from. The images are then read once, however
-many transforms there are. Pixels from outside the image are black.
+These move pixels without changing them, so all are computed together: for every pixel of the
+result, the position in the original that it comes from. The images are then read once, however many
+there are. Pixels from outside the image are black. What changes pixels is in `_photometric.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from .._errors import UsageError
+from ._photometric import draw_boxes, draw_jitter, jittered, resized
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,16 @@ class AugmentParams:
     flip: Tensor | None = None  # [n], bool
     angle: Tensor | None = None  # [n], degrees, counter-clockwise
     position: Tensor | None = None  # of the part that is cut out, [n, 2], from 0 to 1
+    box: Tensor | None = None  # the part that is brought to size, [n, 4]
+    jitter: Tensor | None = None  # of colours, [n, 8]
 
     def __getitem__(self, part: slice | Tensor) -> AugmentParams:
-        given = (self.offset, self.flip, self.angle, self.position)
-        return AugmentParams(*(None if t is None else t[part] for t in given))
+        return AugmentParams(*(None if t is None else t[part] for t in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class Augment:
-    """Random transforms of images, in this order: crop, flip, rotation.
+    """Random transforms of images, in this order: crop, flip, rotation, colours.
 
     Each has the distribution of the torchvision transform that is named below.
 
@@ -43,6 +45,10 @@ class Augment:
         rotate: the largest angle of ``RandomRotation(rotate)`` in degrees; 0 for none.
         size: the side of a square that is cut out of larger images, ``RandomCrop(size)``, in place
             of the padded crop; `center` cuts out the middle instead. 0 for the whole image.
+        scale: the smallest share of a square image that is brought to that size,
+            ``RandomResizedCrop(size, scale=(scale, 1))``; 0 cuts without resizing.
+        jitter: by how much brightness, contrast and saturation change at most, and hue by half of
+            it, ``ColorJitter(jitter, jitter, jitter, jitter / 2)``; 0 for none.
 
     >>> augment = Augment(crop=4, flip=True)
     >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
@@ -54,6 +60,8 @@ class Augment:
     flip: bool = False
     rotate: float = 0.0
     size: int = 0
+    scale: float = 0.0
+    jitter: float = 0.0
 
     def __post_init__(self) -> None:
         if self.crop < 0 or self.crop != int(self.crop):
@@ -65,8 +73,16 @@ class Augment:
                 f"crop={self.crop} pads images and crop_size={self.size} cuts them: give one"
             )
 
+        if self.scale and (not self.size or self.rotate or not 0 < self.scale <= 1):
+            raise UsageError(
+                f"crop_scale={self.scale:g} is a share of the image, from 0 to 1, that is brought "
+                f"to crop_size={self.size}; it goes with a crop_size and without rotate"
+            )
+        if not 0 <= self.jitter <= 1:
+            raise UsageError(f"jitter goes from 0 to 1; got {self.jitter}")
+
     def __bool__(self) -> bool:
-        return bool(self.crop or self.flip or self.rotate or self.size)
+        return bool(self.crop or self.flip or self.rotate or self.size or self.jitter)
 
     def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Of an image of this shape, that which comes out."""
@@ -94,8 +110,14 @@ class Augment:
         if self.rotate:
             unit = torch.rand(n, generator=generator, device=device)
             angle = (2 * unit - 1) * self.rotate
-        position = torch.rand(n, 2, generator=generator, device=device) if self.size else None
-        return AugmentParams(offset, flip, angle, position)
+        position = box = jitter = None
+        if self.scale:
+            box = draw_boxes(n, self.scale, generator)
+        elif self.size:
+            position = torch.rand(n, 2, generator=generator, device=device)
+        if self.jitter:
+            jitter = draw_jitter(n, self.jitter, generator)
+        return AugmentParams(offset, flip, angle, position, box, jitter)
 
     def __call__(
         self, images: Tensor, params: AugmentParams, index: Tensor | None = None
@@ -105,6 +127,16 @@ class Augment:
             return images if index is None else images[index]
         if index is None:
             index = torch.arange(len(images), device=images.device)
+        if params.box is not None:
+            moved = resized(images, index, params.box, self.size, params.flip)
+        else:
+            moved = self._moved(images, params, index)
+        if params.jitter is not None:
+            moved = jittered(moved, params.jitter)
+        return moved.permute(0, 3, 1, 2)
+
+    def _moved(self, images: Tensor, params: AugmentParams, index: Tensor) -> Tensor:
+        """The images with their pixels at other places, [N, H, W, C]."""
         height, width = self.output_shape(images.shape[1:])[-2:]
         row = torch.arange(height, device=images.device).view(1, -1, 1)
         column = torch.arange(width, device=images.device).view(1, 1, -1)
@@ -132,7 +164,7 @@ class Augment:
         moved = images[index.view(-1, 1, 1), :, row, column]
         if inside is not None:
             moved = moved.mul_(inside.unsqueeze(-1))
-        return moved.permute(0, 3, 1, 2)
+        return moved
 
 
 def _within(position: Tensor, size: int) -> Tensor:

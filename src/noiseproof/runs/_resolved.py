@@ -67,6 +67,8 @@ class ResolvedRun:
     label_smoothing: float = 0.0
     mixup: float = 0.0
     crop_size: int = 0
+    crop_scale: float = 0.0
+    jitter: float = 0.0
     imports: tuple[str, ...] = ()
     """modules of the user's that declare losses, as ``module@digest``"""
     weights: str = ""

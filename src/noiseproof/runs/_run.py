@@ -118,6 +118,12 @@ class Run:
     crop_size: int | None = None
     """the side in pixels of the random part of an image that is trained on, and of its middle that
     is tested on; 0 for the whole image"""
+    crop_scale: float | None = None
+    """the smallest share of an image that is brought to crop_size (a random resized crop); 0 cuts
+    crop_size out as it is"""
+    jitter: float | None = None
+    """by how much brightness, contrast and saturation are changed at most, and hue by half of it; 0
+    for none"""
     flip: bool | None = None
     """random horizontal flip"""
     rotate: float | None = None
@@ -160,6 +166,7 @@ class Run:
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
             ("image_size", int, 0, 4096), ("crop_size", int, 0, 4096),
+            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1),
         ):  # fmt: skip
             value: Any = getattr(self, name)
             if value is None:

@@ -79,8 +79,10 @@ class Setup:
             clean = None if clean is None else clean[kept]
         loader = Loader(
             inputs, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
-            augment=Augment(run.crop, run.flip, run.rotate, run.crop_size), device=device,
-            seed=run.seed,
+            augment=Augment(
+                run.crop, run.flip, run.rotate, run.crop_size, run.crop_scale, run.jitter
+            ),
+            device=device, seed=run.seed,
         )  # fmt: skip
         known = Inputs.of(data, run.crop_size)
         architecture, start = self._network(run, data, known, network, device)
