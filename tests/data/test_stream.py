@@ -203,6 +203,13 @@ def test_a_cache_that_cannot_be(folder, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("cache/*"))
 
 
+def test_a_large_cache_says_that_it_is_written(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "_LARGE", 1000)
+    with pytest.warns(StreamingNote, match="18 images are decoded once into .*cache"):
+        from_folder(folder, cache=tmp_path / "cache")
+    from_folder(folder, cache=tmp_path / "cache")  # and nothing where it is read
+
+
 def test_a_part_written_halfway_is_not_taken_for_a_cache(folder, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
 

@@ -103,6 +103,11 @@ def test_a_model_is_trained_on_a_part_and_predicts_the_middle(photos, tmp_path, 
     found = _image(photos / "test/cat/1.png", model)
     whole = data.from_folder(photos, image_size=16).test.images[1]
     assert torch.equal(torch.tensor(found[0]).permute(2, 0, 1), whole[:, 2:14, 2:14])
+    tested = data.from_folder(photos, image_size=16, stream="yes").test
+    streamed = model.predict_proba(tested.inputs, batch_size=3)
+    resident = data.from_folder(photos, image_size=16, stream="no").test.images
+    assert torch.equal(streamed, model.predict_proba(resident, batch_size=3))
+    assert torch.equal(streamed, model.predict_proba(resident[:, :, 2:14, 2:14], batch_size=3))
     with pytest.raises(ValueError, match="crop_size=20 is larger than the images, 16x16"):
         train.fit(run_on(photos, crop_size=20, crop=0))
 

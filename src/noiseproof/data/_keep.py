@@ -27,10 +27,11 @@ STREAM = ("auto", "yes", "no")
 _SHARE = 0.4  # of free memory that images may take: a part held out is a copy, networks need some
 _UNKNOWN = 4 << 30  # bytes that are taken to be free where nobody says
 _FORMAT = 1  # of cache files
+_LARGE = 1 << 30  # bytes of a cache whose writing takes a while
 
 
 class StreamingNote(UserWarning):
-    """Images do not fit into memory, and are decoded as they are read."""
+    """What is done with images that take much memory."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,12 @@ class _Cache:
                 raise UsageError(
                     f"the decoded images take {_gb(needed)}, and {folder} has {_gb(free)} free: "
                     "name another folder with --cache, or none"
+                )
+            if needed > _LARGE:
+                warnings.warn(
+                    f"{self.shape[0]:,} images are decoded once into {folder}, {_gb(needed)}",
+                    StreamingNote,
+                    stacklevel=2,
                 )
             part = self.images.with_name(self.images.name + PART)
             try:

@@ -17,6 +17,7 @@ from .._errors import UsageError
 from .._files import write_atomically
 from .._imports import is_import
 from ..data import Augment, Dataset, TextCoding
+from ..data._stream import ImageFiles, parts_of
 from ..results import Folder
 from ..runs import ResolvedRun
 from ..sources import Kind
@@ -113,6 +114,9 @@ class Model(nn.Module):
     @torch.no_grad()
     def predict_proba(self, inputs: Any, batch_size: int = 512) -> Tensor:
         """The probability of each class, [N, K], on the CPU."""
+        if isinstance(inputs, ImageFiles):
+            parts = [self.predict_proba(part, batch_size) for part in parts_of(inputs, batch_size)]
+            return torch.cat(parts) if parts else torch.zeros(0, len(self.classes))
         batches = torch.split(self._as_batch(inputs), batch_size)
         device = self.get_buffer("mean").device
         found = [self(batch.to(device)).softmax(1).cpu() for batch in batches]
@@ -148,6 +152,8 @@ class Model(nn.Module):
             batch = batch.unsqueeze(1)
         elif batch.dim() == 4 and batch.shape[1:] == (height, width, channels) != self.inputs.shape:
             batch = batch.permute(0, 3, 1, 2)
+        if batch.dim() == 4 and tuple(batch.shape[1:]) == self.inputs.stored:
+            batch = Augment(size=height).center(batch)
         if tuple(batch.shape[1:]) != tuple(self.inputs.shape):
             expected = "x".join(map(str, self.inputs.shape))
             raise UsageError(
