@@ -80,8 +80,6 @@ def run(
         raise UsageError("a bench starts the processes of its runs itself: leave out torchrun")
     before = bench if isinstance(bench, Plan) else None
     bench = bench.bench if isinstance(bench, Plan) else bench
-    if bench.missing:
-        raise UsageError(f"{bench.name} cannot be run: {bench.missing}")
     if executor not in ("local", "ray"):
         raise UsageError(f"executor is local or ray; it was {executor!r}")
     if address is not None and executor != "ray":

@@ -87,7 +87,8 @@ def _main() -> None:
 
 def _warn(message: Warning | str, *_where: object, **_: object) -> None:
     """One line, without the place in the code, which tells a user nothing."""
-    say(f"noiseproof: warning: {' '.join(str(message).split())}", sys.stderr)
+    word = "note" if type(message).__name__.endswith("Note") else "warning"
+    say(f"noiseproof: {word}: {' '.join(str(message).split())}", sys.stderr)
 
 
 def _end(what: object, status: int, above: str = "") -> None:

@@ -35,7 +35,7 @@ def _flags() -> type[Run]:
     shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
     choices = CHOICES | {
         "dataset": (
-            *(name for name, d in DATASETS.items() if not d.missing),
+            *DATASETS,
             "csv:FILE",
             "parquet:FILE",
             "npz:FILE",
@@ -54,6 +54,7 @@ def _flags() -> type[Run]:
         "image": {"metavar": "COLUMN"},
         "truth": {"metavar": "COLUMN"},
         "ignore": {"metavar": "[COLUMN ...]"},
+        "cache": {"metavar": "DIR"},
     }
     for name in OPTIMIZERS["adamw"].settings:
         default = getattr(ResolvedRun, name)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .._errors import UsageError
 from ..sources import Kind
+from ._stream import Inputs
 from ._text import TextCoding
 
 _NOUNS = {"image": "images", "features": "rows of features", "tokens": "rows of token ids",
@@ -32,12 +33,13 @@ class Split:
 
     Attributes:
         inputs: images, uint8 [N, C, H, W]; or features, float32 [N, D] or of any further shape; or
-            token ids, int64 [N, L].
+            token ids, int64 [N, L]. Images that do not fit into memory are like a tensor, and are
+            decoded where they are read.
         labels: as they are given.
         truth: the true labels, where they are known and differ from those given.
     """
 
-    inputs: Tensor
+    inputs: Inputs
     labels: Tensor
     truth: Tensor | None = None
 
@@ -67,7 +69,7 @@ class Split:
     @property
     def images(self) -> Tensor:
         """The inputs, where they are images."""
-        return self.inputs
+        return self.inputs  # type: ignore[return-value]  # image files are like a tensor
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -76,7 +78,7 @@ class Split:
         return f"Split({len(self)} {_NOUNS[self.kind]} {_shape(self.inputs)})"
 
 
-def kind_of(inputs: Tensor) -> Kind | None:
+def kind_of(inputs: Inputs) -> Kind | None:
     """What inputs are, by their type; None if they are nothing that is known."""
     if inputs.dtype == torch.uint8 and inputs.ndim == 4:
         return "image"
@@ -160,7 +162,8 @@ class Dataset:
             return self.coding.buckets
         if self.train.kind != "tokens":
             return 0
-        return max(int(s.inputs.max()) for s in (self.train, self.test) if len(s)) + 1
+        parts = [s.inputs for s in (self.train, self.test) if len(s)]
+        return max(int(part.max()) for part in parts if isinstance(part, Tensor)) + 1
 
     def __repr__(self) -> str:
         what = f"{_NOUNS[self.kind]} {_shape(self.train.inputs)}"
@@ -221,11 +224,11 @@ def from_arrays(
     tested = _as_tensor(test_inputs, "images")
     none = tested.ndim and not len(tested)  # whatever the type and shape of an empty list
     test = Split(
-        train.inputs[:0].clone() if none else _as_inputs(tested, layout), _as_labels(test_labels)
+        inputs[:0].clone() if none else _as_inputs(tested, layout), _as_labels(test_labels)
     )
     names = _number_classes(train, test) if classes is None else _class_names(classes)
     if len(train) and (mean is None or std is None):
-        computed = channel_statistics(train.inputs)
+        computed = channel_statistics(inputs)
         mean, std = (computed[0] if mean is None else mean), (computed[1] if std is None else std)
     return Dataset(name, train, test, names, _as_floats(mean, "mean"), _as_floats(std, "std"))
 
@@ -303,6 +306,11 @@ def _image_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, .
         block = images[start : start + 4096]
         for channel in range(channels):
             counts[channel] += torch.bincount(block[:, channel].flatten(), minlength=256).cpu()
+    return statistics_of(counts)
+
+
+def statistics_of(counts: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation of each channel from the counts of its 256 values, int64 [C, 256]."""
     value = torch.arange(256, dtype=torch.float64) / 255
     share = counts.double() / counts.sum(1, keepdim=True)
     mean = share @ value
@@ -397,9 +405,9 @@ def _check_range(labels: Tensor, num_classes: int) -> None:
             )
 
 
-def _describe(tensor: Tensor) -> str:
+def _describe(tensor: Inputs) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _shape(images: Tensor) -> str:
+def _shape(images: Inputs) -> str:
     return "x".join(map(str, images.shape[1:]))

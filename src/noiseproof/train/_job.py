@@ -166,8 +166,8 @@ class Job:
 
     def runs_per_gpu(self) -> int:
         """How many runs like this one are trained side by side on its device."""
-        if self.trainer.loader.device.type != "cuda":
-            return 1
+        if self.trainer.loader.device.type != "cuda" or self.trainer.evaluates_files:
+            return 1  # each of several would decode every image again
         return catalogue.runs_per_gpu("" if self.own_network else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:

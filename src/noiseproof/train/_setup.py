@@ -16,6 +16,9 @@ from .._errors import UsageError
 from .._imports import is_import
 from .._seeds import derive
 from ..data import Augment, Dataset, Loader
+from ..data._keep import Keeping
+from ..data._stream import ImageFiles, resident, select
+from ..data._stream import Inputs as Samples
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ._model import Inputs
@@ -67,25 +70,30 @@ class Setup:
         device = device_of(run.device)
         import_modules(run)
         if data is None:
-            data = self._once(("data", run.dataset), lambda: self._load(run))
+            data = self._once(("data", run.dataset), lambda: self._load(run, device))
         noisy = self._noisy_labels(run, data, labels)
         given = torch.as_tensor(noisy.labels).to(device, torch.int64)
         clean: Tensor | None = torch.as_tensor(noisy.clean).to(device, torch.int64)
         if labels is None and run.noise == catalogue.GIVEN and data.train.truth is None:
             clean = None  # nobody knows which of the labels are wrong
         inputs = self._on(device, data.train.inputs)
-        test = EvalSplit(self._on(device, data.test.inputs), self._on(device, data.test.labels))
+        test_labels = data.test.labels.to(device)
+        test = EvalSplit(self._on(device, data.test.inputs), test_labels)
         validation = None
         if run.holdout:
             kept, held_out = _split(len(given), run.holdout, run.seed, device)
-            validation = EvalSplit(inputs[held_out], given[held_out])
-            inputs, given = inputs[kept], given[kept]
+            validation = EvalSplit(select(inputs, held_out), given[held_out])
+            inputs, given = select(inputs, kept), given[kept]
             clean = None if clean is None else clean[kept]
         loader = Loader(
             inputs, given, mean=data.mean, std=data.std, batch_size=min(run.batch_size, len(given)),
-            augment=Augment(run.crop, run.flip, run.rotate), device=device, seed=run.seed,
+            augment=Augment(
+                run.crop, run.flip, run.rotate, run.crop_size, run.crop_scale, run.jitter
+            ),
+            device=device, seed=run.seed,
         )  # fmt: skip
-        architecture, start = self._network(run, data, network, device)
+        known = Inputs.of(data, run.crop_size)
+        architecture, start = self._network(run, data, known, network, device)
         _check_last_batch(start, len(inputs), run.batch_size)
         _check_shares(self.ranks, loader.batch_size)
         objective: Objective
@@ -103,13 +111,18 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            Inputs.of(data), self.ranks,
+            known, self.ranks,
         )  # fmt: skip
 
-    def _load(self, run: ResolvedRun) -> Dataset:
+    def _load(self, run: ResolvedRun, device: torch.device) -> Dataset:
+        cache = Path(run.place("cache")) if run.place("cache") else None
+        keeping = Keeping(run.stream, cache, device)
         if run.source is not None:
-            return datasets.load_source(run.source)
-        return datasets.load(run.dataset, root=self.data_root, download=self.download)
+            return datasets.load_source(run.source, keeping)
+        return datasets.load(
+            run.dataset, root=self.data_root, download=self.download, keeping=keeping,
+            skip_unreadable=bool(run.place("skip_unreadable")),
+        )  # fmt: skip
 
     def _noisy_labels(
         self, run: ResolvedRun, data: Dataset, labels: NoisyLabels | Tensor | None
@@ -133,7 +146,9 @@ class Setup:
         drawn = run.noise if group == "drawn" else catalogue.CLEAN
         if drawn == catalogue.CLEAN and data.train.truth is not None:
             return noise.from_labels(data.train.truth, data.train.labels, data.num_classes)
-        features = data.train.inputs.flatten(1).float() if drawn == "instance" else None
+        features = None
+        if drawn == "instance":
+            features = resident(data.train.inputs, "instance noise").flatten(1).float()
         known = data.name if drawn == "asymmetric" else None  # whose classes are confused
         return noise.make(
             drawn, data.train.labels, run.rate, num_classes=data.num_classes,
@@ -144,14 +159,15 @@ class Setup:
         self,
         run: ResolvedRun,
         data: Dataset,
+        inputs: Inputs,
         network: nn.Module | Factory | None,
         device: torch.device,
     ) -> tuple[nn.Module, nn.Module]:
         """The architecture, one object for all runs that share it, and where this run starts."""
         if network is not None or is_import(run.model):
-            start = network_of(run, network, Inputs.of(data))
+            start = network_of(run, network, inputs)
             return start, start
-        shape, vocabulary = tuple(data.train.inputs.shape[1:]), data.vocabulary
+        shape, vocabulary = inputs.shape, data.vocabulary
         start = models.build(
             run.model, data.num_classes, shape=shape, vocabulary=vocabulary,
             seed=derive(run.seed, "start"),
@@ -162,8 +178,8 @@ class Setup:
         key = ("network", run.model, data.num_classes, shape, vocabulary, run.freeze)
         return self._once(key, lambda: copy.deepcopy(start)), start
 
-    def _on(self, device: torch.device, tensor: Tensor) -> Tensor:
-        if tensor.device == device:
+    def _on(self, device: torch.device, tensor: Samples) -> Samples:
+        if isinstance(tensor, ImageFiles) or tensor.device == device:
             return tensor
         key = ("tensor", device, id(tensor))
         return self._once(key, lambda: (tensor, tensor.to(device)))[1]  # type: ignore[no-any-return]

@@ -16,6 +16,8 @@ from torch.func import functional_call
 from .. import kernels
 from .._seeds import derive
 from ..data import Loader
+from ..data._stream import ImageFiles, parts_of, select
+from ..data._stream import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
 from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
@@ -45,7 +47,7 @@ Forward = Callable[..., Tensor]
 class EvalSplit:
     """Inputs to evaluate on, not yet normalized, with their labels."""
 
-    inputs: Tensor
+    inputs: Samples
     labels: Tensor
 
 
@@ -117,9 +119,9 @@ class RunTrainer:
         for name in self._frozen_norms:
             self.state.leave_uncounted(name)
         self.forward: Forward = forward  # a compiled one may take its place
-        self._fused = kernels.available(loader.inputs)
+        self._fused = kernels.available(loader.labels)
         self._fused_batch = self._fused and inputs.kind == "image"
-        channels = loader.inputs.shape[1]
+        channels = loader.shape[0]
         accepts_padding = isinstance(network, AcceptsPaddedChannels)
         self._channels = padded_channels(channels) if accepts_padding else channels
         n, batch = len(loader.inputs), loader.batch_size
@@ -127,7 +129,7 @@ class RunTrainer:
         # What steps read. A chunk holds the next inputs, augmented; `_chunk_position` is where the
         # next batch begins in it.
         self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
-        shape = loader.inputs.shape[1:]
+        shape = loader.shape
         last = device.type == "cuda" and len(shape) == 3
         self._chunk = torch.empty(
             (self.chunk, *shape), dtype=loader.inputs.dtype, device=device,
@@ -160,6 +162,7 @@ class RunTrainer:
         """Draw the epoch's order, augmentation and partners, and set its learning rate."""
         self._order = self.loader.order(epoch)
         self._augment_params = self.loader.augment_params(epoch)
+        self.loader.expect(epoch, self.chunk, None if self._reads_all else self._own_rows)
         self.objective.begin_epoch(epoch)
         if self._mixup is not None:
             self._mixup.begin_epoch(epoch)
@@ -288,26 +291,34 @@ class RunTrainer:
         """The names of the classes that nothing was predicted as when last measured."""
         return [self.inputs.classes[k] for k in self._unpredicted.nonzero().flatten().tolist()]
 
-    def _split_logits(self, tensors: dict[str, Tensor] | None, inputs: Tensor) -> Tensor:
+    def _split_logits(self, tensors: dict[str, Tensor] | None, inputs: Samples) -> Tensor:
         """The same of a whole split, of which each rank computes a part."""
         if self.ranks.alone:
             return self._eval_logits(tensors, inputs)
         part = self.ranks.part(len(inputs))
-        own = self._eval_logits(tensors, inputs[part]) if _length(part) else self._no_logits()
+        own = (
+            self._eval_logits(tensors, select(inputs, part)) if _length(part) else self._no_logits()
+        )
         return self.ranks.gather(own, part, len(inputs))
 
-    def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Tensor) -> Tensor:
+    def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Samples) -> Tensor:
         """The network's logits in eval mode."""
         was_training = self.network.training
         self.network.eval()
         size = max(self.loader.batch_size, min(2048, self.loader.chunk_size()))
         parts = [
-            forward(self.network, tensors, self.loader.normalize(part), self.compute_dtype)
-            for part in torch.split(inputs, size)
+            forward(self.network, tensors, self.loader.evaluated(part), self.compute_dtype)
+            for part in parts_of(inputs, size)
         ]
         if was_training:
             self.train_mode()
         return torch.cat(parts)
+
+    @property
+    def evaluates_files(self) -> bool:
+        """Whether a measurement decodes images, which no graph can capture."""
+        splits = (self.test, self.validation)
+        return any(s is not None and isinstance(s.inputs, ImageFiles) for s in splits)
 
     def train_mode(self) -> None:
         """Set the network to training mode, but batch norms that the run freezes."""
