@@ -54,6 +54,17 @@ def case_of(name: str) -> tuple[Run, dict[str, Any]]:
     return run, {"network": flat_net(), **overrides}
 
 
+def streamed(photos: Path) -> list[dict[str, Any]]:
+    """The history of a run whose images are decoded as they are read."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
+    run = Run(
+        dataset=f"folder:{photos}", loss="ce", lr=0.01, momentum=0.9, optimizer="sgd", epochs=3,
+        batch_size=10, crop=1, flip=True, holdout=0.2, stream="yes", device="cpu",
+    )  # fmt: skip
+    return but_seconds(fit(run, network=network).history)
+
+
 def stopped_run() -> Run:
     return tiny(loss="nce", lr=0.1, batch_size=100, epochs=EPOCHS, ema=0.9)
 
@@ -67,6 +78,7 @@ def cases(out: Path) -> dict[str, Any]:
         result = fit(run, **overrides)
         assert result.network is not None
         found[name] = but_seconds(result.history), total(result.network)
+    found["streamed"] = streamed(out.parent / "photos")
     run, overrides = case_of("plain")
     told: list[int] = []
     for _ in range(2):

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from noiseproof import UsageError, _torchrun, bench
 from noiseproof.results import Folder
@@ -17,7 +19,7 @@ from noiseproof.train import fit
 from noiseproof.train._ranks import ALONE, Ranks
 from noiseproof.train._setup import Setup
 
-from .rank import CASES, EPOCHS, case_of, stopped_run
+from .rank import CASES, EPOCHS, case_of, stopped_run, streamed
 from .subjects import but_seconds, flat_net, tiny
 
 ROOT = Path(__file__).parents[2]
@@ -54,9 +56,16 @@ def assert_near(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> 
 
 
 def check_cases(tmp_path: Path, ranks: int) -> None:
+    rng = np.random.default_rng(0)
+    for name, least in (("dark", 0), ("light", 60)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for at in range(32):
+            pixels = rng.integers(least, least + 180, (8, 8, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{at}.png")
     ended = torchrun("tests.train.rank", "cases", tmp_path, ranks=ranks)
     assert ended.returncode == 0, ended.stderr
     first, *others = answers(tmp_path, ranks)
+    assert_near(first["streamed"], streamed(tmp_path / "photos"))
     for name in CASES:
         run, overrides = case_of(name)
         assert_near(first[name][0], fit(run, **overrides).history)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import secrets
 import time
@@ -46,6 +47,10 @@ class Ranks:
         self.size = size
         self._group = group
         self._control = control
+
+    def leave(self) -> None:
+        """Give the groups up; nothing can be sent afterwards."""
+        self._group = self._control = None
 
     @property
     def alone(self) -> bool:
@@ -213,8 +218,15 @@ def _fresh(store: Any, rank: int, size: int) -> Any:
 
 
 def _leave() -> None:
+    """Let go of all groups while Python is whole: their threads abort a process that is not."""
+    global _joined
     with contextlib.suppress(Exception):
+        if _joined is not None:
+            _joined[1].leave()
+            _joined = None
+        _torchrun.use(None)
         dist.destroy_process_group()
+        gc.collect()
 
 
 def local_gpu(name: str) -> torch.device:
