@@ -200,10 +200,12 @@ def protocols_table() -> str:
 
 
 def _augmentation(p: Protocol) -> str:
-    used = (
-        ["crop"] * bool(p.crop) + ["flip"] * p.flip + [f"rotation {p.rotate:g}°"] * bool(p.rotate)
-    )
-    return ", ".join(used) or "none"
+    resized = "resized " if p.crop_scale else ""
+    used = {
+        "crop": p.crop, f"{resized}crop {p.crop_size}": p.crop_size, "flip": p.flip,
+        f"rotation {p.rotate:g}°": p.rotate, f"colours {p.jitter:g}": p.jitter,
+    }  # fmt: skip
+    return ", ".join(what for what, value in used.items() if value) or "none"
 
 
 def noises_table() -> str:

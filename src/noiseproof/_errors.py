@@ -23,6 +23,10 @@ class DivergedError(ArithmeticError):
     """The loss or the gradient of a run became NaN or infinite."""
 
 
+class LostRankError(RuntimeError):
+    """Of several processes that train a run together, another one has ended."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message has the pip command."""
 

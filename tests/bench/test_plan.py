@@ -127,7 +127,7 @@ def test_benches_are_listed_and_planned_without_torch(tmp_path):
     [
         (["quik"], "unknown bench 'quik' (did you mean 'quick'?)"),
         (["quick", "--dataset", "mnist"], "quick has no dataset mnist; it has digits"),
-        (["table-webvision"], "table-webvision cannot be run"),
+        (["table-webvision"], "table-webvision cannot be run: WebVision 1.0 is not here"),
         (["nowhere.toml"], "No such file or directory: nowhere.toml"),
     ],
 )

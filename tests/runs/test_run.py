@@ -19,9 +19,10 @@ OTHER = {  # for every field a value that is not the default
     "schedule": "constant", "schedule_by": "step", "warmup": 2.5, "lr_floor": 0.001,
     "momentum": 0.8, "nesterov": True, "optimizer": "adamw", "weight_decay": 0.1,
     "decay_on": "matrices", "label_smoothing": 0.1, "mixup": 0.2, "clip": 1.0,
-    "crop": 1, "flip": True, "rotate": 5.0, "l1": 1e-4,
+    "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
+    "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
-    "freeze": ("layers.1.*",),
+    "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder",
 }  # fmt: skip
 NEED_FILES = {"imports", "weights"}  # which test_own writes
 OF_SOURCES = {
@@ -43,13 +44,14 @@ def test_the_hash_is_for_good():
     assert cifar.resolve(on_gpu=True).hash == "512401a387bca5d9"
 
 
-def test_every_field_but_the_device_changes_the_hash():
+def test_every_field_but_where_it_runs_changes_the_hash():
     fields = {f.name for f in dataclasses.fields(Run)}
     assert fields == OTHER.keys() | OF_ADAMW.keys() | NEED_FILES | OF_SOURCES
     hashes = {name: hash_of(**{name: value}) for name, value in OTHER.items()}
-    assert hashes.pop("device") == hash_of()
+    places = ("device", "stream", "cache")
+    assert [hashes.pop(name) for name in places] == [hash_of()] * len(places)
     hashes |= {k: hash_of(optimizer="adamw", **{k: v}) for k, v in OF_ADAMW.items()}
-    assert len({hash_of(), *hashes.values()}) == len(OTHER) + len(OF_ADAMW)
+    assert len({hash_of(), *hashes.values()}) == 1 + len(OTHER) - len(places) + len(OF_ADAMW)
 
 
 @pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar100"])

@@ -34,8 +34,6 @@ class Bench:
     shows: str
     """what to look for in it"""
     runs: tuple[Run, ...]
-    missing: str = ""
-    """why it cannot be run, if it cannot"""
 
     def __len__(self) -> int:
         return len(self.runs)

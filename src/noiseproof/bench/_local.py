@@ -40,7 +40,12 @@ class _Worker:
     def assign(self, pack: Sequence[ResolvedRun]) -> None:
         self.pack = list(pack)
         runs = [
-            {"settings": run.settings(), "device": run.device, "paths": dict(run.paths)}
+            {
+                "settings": run.settings(),
+                "device": run.device,
+                "paths": dict(run.paths),
+                "stream": run.stream,
+            }
             for run in pack
         ]
         content = {"runs": runs, "config": self.config.to_json()}

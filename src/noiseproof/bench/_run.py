@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from .. import _torchrun
 from .._errors import UsageError
 from ..results import Record
 from ..runs import ResolvedRun, Run
@@ -75,10 +76,10 @@ def run(
         keep_models: keep the trained networks too.
         watch: called with everything that happens to a run.
     """
+    if _torchrun.place() is not None:
+        raise UsageError("a bench starts the processes of its runs itself: leave out torchrun")
     before = bench if isinstance(bench, Plan) else None
     bench = bench.bench if isinstance(bench, Plan) else bench
-    if bench.missing:
-        raise UsageError(f"{bench.name} cannot be run: {bench.missing}")
     if executor not in ("local", "ray"):
         raise UsageError(f"executor is local or ray; it was {executor!r}")
     if address is not None and executor != "ray":

@@ -48,6 +48,7 @@ def main() -> None:
                     ResolvedRun.from_settings(run["settings"]),
                     device=run["device"],
                     paths=tuple(run["paths"].items()),
+                    stream=run["stream"],
                 )
                 for run in content["runs"]
             ]

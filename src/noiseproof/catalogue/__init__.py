@@ -6,6 +6,7 @@ follow from these tables.
 
 from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
 from ._files import FileSet
+from ._lists import ImageLists
 from ._methods import (
     METHODS,
     NLNL,
@@ -50,6 +51,7 @@ __all__ = [
     "DatasetEntry",
     "FileSet",
     "HumanLabels",
+    "ImageLists",
     "Method",
     "NetworkEntry",
     "NoiseEntry",

@@ -11,6 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from .._imports import without_digest
 from ._files import CIFAR10, CIFAR100, FASHION_MNIST, MNIST, FileSet
+from ._lists import (
+    CLOTHING1M,
+    WEBVISION,
+    WEBVISION_FULL,
+    WEBVISION_FULL_VAL,
+    WEBVISION_VAL,
+    ImageLists,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,9 @@ class Protocol:
     flip: bool = False
     rotate: float = 0.0
     optimizer: str = "sgd"
+    crop_size: int = 0  # the side of what is cut out of larger images; 0 for the whole image
+    crop_scale: float = 0.0  # the smallest share of an image that is brought to crop_size
+    jitter: float = 0.0  # of colours
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,8 @@ class DatasetEntry:
         noise: of a run that names none.
         files: where it is published; None if it comes with this package or cannot be loaded.
         layout: of the files: ``"idx"`` or ``"cifar"``.
-        missing: why it cannot be loaded, if it cannot.
+        lists: of images that have to be supplied, their layout.
+        like: the data set whose published settings of losses it takes.
     """
 
     title: str
@@ -64,7 +76,8 @@ class DatasetEntry:
     noise: str = "symmetric"
     files: FileSet | None = None
     layout: str = ""
-    missing: str = ""
+    lists: ImageLists | None = None
+    like: str = ""
 
     @property
     def num_classes(self) -> int:
@@ -148,8 +161,30 @@ _ON_CIFAR100 = Protocol(
 )
 _ON_WEBVISION = Protocol(
     "resnet50-imagenet", epochs=250, lr=0.4, weight_decay=3e-5, batch_size=512, nesterov=True,
-    schedule="exponential",
+    schedule="exponential", flip=True, crop_size=224, crop_scale=0.08, jitter=0.4,
 )  # fmt: skip
+# Not the paper's. Others start from weights of ImageNet, which --weights names.
+_ON_CLOTHING = Protocol(
+    "resnet50-imagenet", epochs=10, lr=2e-3, weight_decay=1e-3, batch_size=64, flip=True,
+    crop_size=224,
+)  # fmt: skip
+_IMAGENET_MEAN, _IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_GARMENTS = (
+    "T-Shirt", "Shirt", "Knitwear", "Chiffon", "Sweater", "Hoodie", "Windbreaker", "Jacket",
+    "Downcoat", "Suit", "Shawl", "Dress", "Vest", "Underwear",
+)  # fmt: skip
+
+
+def _webvision(
+    title: str, sizes: tuple[int, int], lists: ImageLists, like: str = "webvision"
+) -> DatasetEntry:
+    return DatasetEntry(
+        title=title, shape=(3, 256, 256), sizes=sizes,
+        classes=tuple(map(str, range(lists.labels))),
+        protocols={"paper": _ON_WEBVISION, "authors": _ON_WEBVISION},
+        noise="given", lists=lists, like=like, mean=_IMAGENET_MEAN, std=_IMAGENET_STD,
+    )  # fmt: skip
+
 
 DATASETS: dict[str, DatasetEntry] = {
     "digits": DatasetEntry(
@@ -183,12 +218,15 @@ DATASETS: dict[str, DatasetEntry] = {
         protocols={"paper": _ON_CIFAR100, "authors": replace(_ON_CIFAR100, model="resnet50")},
         confusions=_CONFUSED_HUNDRED,
     ),
-    "webvision": DatasetEntry(
-        title="WebVision-mini", shape=(3, 224, 224), sizes=(65944, 2500),
-        classes=tuple(map(str, range(50))),
-        protocols={"paper": _ON_WEBVISION, "authors": _ON_WEBVISION},
-        noise="given",
-        missing="WebVision's images have to be supplied, and reading them is not supported yet",
+    # Tested on ILSVRC12's validation images, or on WebVision's own.
+    "webvision": _webvision("WebVision-mini", (65944, 2500), WEBVISION, like=""),
+    "webvision-val": _webvision("WebVision-mini (own test)", (65944, 2500), WEBVISION_VAL),
+    "webvision-full": _webvision("WebVision", (2439574, 50000), WEBVISION_FULL),
+    "webvision-full-val": _webvision("WebVision (own test)", (2439574, 50000), WEBVISION_FULL_VAL),
+    "clothing1m": DatasetEntry(
+        title="Clothing1M", shape=(3, 256, 256), sizes=(1000000, 10526), classes=_GARMENTS,
+        protocols={"paper": _ON_CLOTHING, "authors": _ON_CLOTHING}, noise="given",
+        lists=CLOTHING1M, mean=_IMAGENET_MEAN, std=_IMAGENET_STD,
     ),
 }  # fmt: skip
 

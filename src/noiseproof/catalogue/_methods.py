@@ -301,6 +301,7 @@ def setting_of(
         UsageError: it was published for other rates of this noise.
     """
     entry = METHODS[method]
+    dataset = DATASETS[dataset].like or dataset if dataset in DATASETS else dataset
     if protocol == "authors" and entry.authors is None:
         raise UsageError(
             f"the code of the paper's authors has no {method}: give protocol='paper', and "

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -81,6 +81,8 @@ def bench(
     address: str | None = None,
     workers: int | None = None,
     device: str = "auto",
+    stream: Literal["auto", "yes", "no"] = "auto",
+    cache: Annotated[str, tyro.conf.arg(metavar="DIR", help_behavior_hint="(default: none)")] = "",
     keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """Run a table or a figure of the paper, or a grid of your own: noiseproof bench quick.
@@ -111,6 +113,9 @@ def bench(
         address: of the Ray cluster; one is started on this machine without it.
         workers: processes; by default one for each core, or for each GPU.
         device: cpu, cuda, cuda:1, ...; auto takes a GPU where there is one.
+        stream: whether image files are decoded as they are read; auto does so where they do not fit
+            into memory. It changes no number.
+        cache: a folder in which decoded images are kept, so that they are decoded once.
         keep_models: keep the trained networks too.
     """
     from noiseproof import bench as benches
@@ -130,10 +135,23 @@ def bench(
         found = benches.comparison(
             dataset, loss, seeds, title=title, **axes | dataclasses.asdict(grid)
         )
+    kept: dict[str, Any] = {"stream": stream, "cache": cache}
+    if name:
+        given = {"skip_unreadable": grid.skip_unreadable, "model": grid.model}
+        kept |= {flag: value for flag, value in given.items() if value}
+    found = dataclasses.replace(
+        found, runs=tuple(dataclasses.replace(run, **kept) for run in found.runs)
+    )
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
-    if executor == "local" and (missing := _missing_data(plan, data_root)):
-        say(missing)
+    if executor == "local":
+        images = _missing_images(plan, data_root)
+        if len(images) == len(plan.waiting) and images and not dry_run:
+            raise UsageError(f"{found.name} cannot be run: {images[0]}")
+        for line in dict.fromkeys(images):
+            say(line)
+        if missing := _missing_data(plan, data_root):
+            say(missing)
     if dry_run:
         return
     with ExitStack() as stack:
@@ -147,6 +165,7 @@ def bench(
 
 def _refuse_grid_flags(name: str, grid: GridFlags, title: str) -> None:
     given = [f.name for f in dataclasses.fields(grid) if getattr(grid, f.name) != f.default]
+    given = [flag for flag in given if flag not in ("skip_unreadable", "model")]
     given += ["name"] if title else []
     if given:
         flag = given[0].replace("_", "-").replace("imports", "import")
@@ -166,8 +185,7 @@ def _list(benches: list[Bench]) -> None:
     for column in ("bench", "runs", "what it is", *["what it shows"] * wide):
         table.add_column(column, justify="right" if column == "runs" else "left")
     for bench in benches:
-        title = bench.title + (" (cannot be run yet)" if bench.missing else "")
-        table.add_row(bench.name, str(len(bench)), title, *[bench.shows] * wide)
+        table.add_row(bench.name, str(len(bench)), bench.title, *[bench.shows] * wide)
     console.print(table, highlight=False)
     console.print("\nRun one with noiseproof bench NAME; look first with --dry-run.")
 
@@ -182,12 +200,21 @@ def _say_plan(plan: Plan, out: Path) -> None:
         say(f"{len(plan.begun)} of them go on from where they stopped")
     for problem in plan.problems:
         say(problem, sys.stderr)
-    if bench.missing:
-        say(f"cannot be run: {bench.missing}")
-    elif waiting:
+    if waiting:
         unknown = "an unknown time, until one has run"
         long = unknown if plan.seconds is None else _time(plan.seconds)
         say(f"{'it' if waiting == 1 else 'they'} will take {long} here")
+
+
+def _missing_images(plan: Plan, data_root: Path | None) -> list[str]:
+    """A line for each run whose images have to be supplied and are not here."""
+    from noiseproof.catalogue import DATASETS, find_root
+
+    names = [plan.resolutions(run)[0].dataset for run in plan.waiting]
+    root = find_root(data_root)
+    lists = {name: DATASETS[name].lists for name in dict.fromkeys(names) if name in DATASETS}
+    lines = {name: "" if found is None else found.missing(root) for name, found in lists.items()}
+    return [lines[name] for name in names if lines.get(name)]
 
 
 def _missing_data(plan: Plan, data_root: Path | None) -> str:

@@ -126,6 +126,9 @@ def _image(file: Path, model: Model) -> Any:
     if not file.exists():
         raise FileNotFoundError(2, "No such file or directory", str(file))
     try:
-        return read_image(file, model.inputs.shape)[None]
+        image = read_image(file, model.inputs.stored or model.inputs.shape)[None]
     except UnreadableError as error:
         raise UsageError(f"{file}: {error}") from None
+    _, height, width = model.inputs.shape
+    top, left = (image.shape[1] - height) // 2, (image.shape[2] - width) // 2
+    return image[:, top : top + height, left : left + width]

@@ -35,7 +35,7 @@ def _flags() -> type[Run]:
     shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
     choices = CHOICES | {
         "dataset": (
-            *(name for name, d in DATASETS.items() if not d.missing),
+            *DATASETS,
             "csv:FILE",
             "parquet:FILE",
             "npz:FILE",
@@ -54,6 +54,7 @@ def _flags() -> type[Run]:
         "image": {"metavar": "COLUMN"},
         "truth": {"metavar": "COLUMN"},
         "ignore": {"metavar": "[COLUMN ...]"},
+        "cache": {"metavar": "DIR"},
     }
     for name in OPTIMIZERS["adamw"].settings:
         default = getattr(ResolvedRun, name)
@@ -114,13 +115,17 @@ def train(
         _show_settings(run)
         return
     from noiseproof.train import fit
+    from noiseproof.train._ranks import join
     from noiseproof.train._setup import device_of
 
-    resolved = run.resolve(on_gpu=device_of(run.device).type == "cuda")
+    ranks = join()
+    resolved = ranks.together(lambda: run.resolve(on_gpu=device_of(run.device).type == "cuda"))
     if run.dataset != resolved.dataset:
         say(_about_own_data(run, resolved))
     folder = out / resolved.folder
     print(f"results go to {folder}", flush=True)
+    if not ranks.alone:
+        print(f"{ranks.size} ranks train together", flush=True)
     before = len(_trained(folder)) if not force else 0
     with ExitStack() as stack:
         watchers: list[Callable[[Progress], None]] = [_progress(resolved, before, stack)]

@@ -12,6 +12,7 @@ from ._augment import Augment
 from ._dataset import Dataset, Split, from_arrays
 from ._errors import DamagedFileError, DataError, MissingDataError
 from ._human import human, human_names
+from ._keep import Keeping, StreamingNote
 from ._load import load, names
 from ._loader import Batch, Loader
 from ._own import from_dataset, from_folder, from_table, load_content, load_source
@@ -23,9 +24,11 @@ __all__ = [
     "DamagedFileError",
     "DataError",
     "Dataset",
+    "Keeping",
     "Loader",
     "MissingDataError",
     "Split",
+    "StreamingNote",
     "TextCoding",
     "from_arrays",
     "from_dataset",

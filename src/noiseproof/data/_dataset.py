@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,13 @@ from torch import Tensor
 
 from .._errors import UsageError
 from ..sources import Kind
+from ._stream import ImageFiles, Inputs, parts_of
 from ._text import TextCoding
 
 _NOUNS = {"image": "images", "features": "rows of features", "tokens": "rows of token ids",
           "text": "texts"}  # fmt: skip
 _CHANNELS = (1, 3)  # grey and colour; from these the layout is inferred
+_BLOCK = 1024  # images whose pixels are counted at a time, as int64
 _UNNAMED_CLASSES = 1000  # that labels may go up to without names, be there ever so few images
 _RENUMBER = (
     "number them: classes, labels = np.unique(labels, return_inverse=True), "
@@ -32,12 +34,13 @@ class Split:
 
     Attributes:
         inputs: images, uint8 [N, C, H, W]; or features, float32 [N, D] or of any further shape; or
-            token ids, int64 [N, L].
+            token ids, int64 [N, L]. Images that do not fit into memory are like a tensor, and are
+            decoded where they are read.
         labels: as they are given.
         truth: the true labels, where they are known and differ from those given.
     """
 
-    inputs: Tensor
+    inputs: Inputs
     labels: Tensor
     truth: Tensor | None = None
 
@@ -67,7 +70,7 @@ class Split:
     @property
     def images(self) -> Tensor:
         """The inputs, where they are images."""
-        return self.inputs
+        return self.inputs  # type: ignore[return-value]  # image files are like a tensor
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -76,7 +79,7 @@ class Split:
         return f"Split({len(self)} {_NOUNS[self.kind]} {_shape(self.inputs)})"
 
 
-def kind_of(inputs: Tensor) -> Kind | None:
+def kind_of(inputs: Inputs) -> Kind | None:
     """What inputs are, by their type; None if they are nothing that is known."""
     if inputs.dtype == torch.uint8 and inputs.ndim == 4:
         return "image"
@@ -163,7 +166,8 @@ class Dataset:
             return self.coding.buckets
         if self.train.kind != "tokens":
             return 0
-        return max(int(s.inputs.max()) for s in (self.train, self.test) if len(s)) + 1
+        parts = [s.inputs for s in (self.train, self.test) if len(s)]
+        return max(int(part.max()) for part in parts if isinstance(part, Tensor)) + 1
 
     def __repr__(self) -> str:
         what = f"{_NOUNS[self.kind]} {_shape(self.train.inputs)}"
@@ -226,11 +230,11 @@ def from_arrays(
     tested = _as_tensor(test_inputs, "images")
     none = tested.ndim and not len(tested)  # whatever the type and shape of an empty list
     test = Split(
-        train.inputs[:0].clone() if none else _as_inputs(tested, layout), _as_labels(test_labels)
+        inputs[:0].clone() if none else _as_inputs(tested, layout), _as_labels(test_labels)
     )
     names = _number_classes(train, test) if classes is None else _class_names(classes)
     if len(train) and (mean is None or std is None):
-        computed = channel_statistics(train.inputs)
+        computed = channel_statistics(inputs)
         mean, std = (computed[0] if mean is None else mean), (computed[1] if std is None else std)
     mean, std = _as_floats(mean, "mean"), _as_floats(std, "std")
     return Dataset(name, train, test, names, mean, std, learnt=learnt)
@@ -290,7 +294,7 @@ def _as_floats(given: Any, name: str) -> tuple[float, ...]:
         raise UsageError(f"{name} must have a number for each channel, not {given!r:.60}") from None
 
 
-def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def channel_statistics(inputs: Inputs) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation of each channel of uint8 images, scaled to 0..1, or of features.
 
     Those of images are computed from the counts of the 256 values, so they are exact. A channel
@@ -299,6 +303,8 @@ def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, 
     >>> channel_statistics(torch.tensor([0, 255], dtype=torch.uint8).reshape(2, 1, 1, 1))
     ((0.5,), (0.5,))
     """
+    if isinstance(inputs, ImageFiles):
+        return _image_statistics(parts_of(inputs, _BLOCK), inputs.shape[1])
     if inputs.dtype == torch.int64:
         return (), ()
     if inputs.is_floating_point():
@@ -306,16 +312,21 @@ def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, 
         mean, deviation = values.mean(1), values.std(1, correction=0)
         deviation[deviation < 1e-12] = 1
         return tuple(mean.tolist()), tuple(deviation.tolist())
-    return _image_statistics(inputs)
+    return _image_statistics(torch.split(inputs, _BLOCK), inputs.shape[1])
 
 
-def _image_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    channels = images.shape[1]
+def _image_statistics(
+    blocks: Iterable[Tensor], channels: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     counts = torch.zeros(channels, 256, dtype=torch.int64)
-    for start in range(0, len(images), 4096):  # bincount converts the bytes to int64
-        block = images[start : start + 4096]
+    for block in blocks:
         for channel in range(channels):
             counts[channel] += torch.bincount(block[:, channel].flatten(), minlength=256).cpu()
+    return statistics_of(counts)
+
+
+def statistics_of(counts: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation of each channel from the counts of its 256 values, int64 [C, 256]."""
     value = torch.arange(256, dtype=torch.float64) / 255
     share = counts.double() / counts.sum(1, keepdim=True)
     mean = share @ value
@@ -410,9 +421,9 @@ def _check_range(labels: Tensor, num_classes: int) -> None:
             )
 
 
-def _describe(tensor: Tensor) -> str:
+def _describe(tensor: Inputs) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _shape(images: Tensor) -> str:
+def _shape(images: Inputs) -> str:
     return "x".join(map(str, images.shape[1:]))

@@ -12,13 +12,19 @@ from .._hints import match_name
 from ..catalogue import DATASETS
 from ._dataset import Dataset, Split
 from ._digits import load_digits
-from ._errors import MissingDataError
+from ._keep import Keeping
+from ._lists import load_lists
 from ._places import obtain
 from ._readers import read_cifar_files, read_idx_files
 
 
 def load(
-    name: str = "digits", root: str | os.PathLike[str] | None = None, download: bool = True
+    name: str = "digits",
+    root: str | os.PathLike[str] | None = None,
+    download: bool = True,
+    *,
+    keeping: Keeping | None = None,
+    skip_unreadable: bool = False,
 ) -> Dataset:
     """A data set by name, as tensors.
 
@@ -28,10 +34,13 @@ def load(
 
     Args:
         name: ``"digits"``, which comes with the package, ``"mnist"``, ``"fashion-mnist"``,
-            ``"cifar10"`` or ``"cifar100"``.
+            ``"cifar10"`` or ``"cifar100"``; or images that have to be supplied: ``"webvision"``,
+            ``"webvision-val"``, ``"webvision-full"``, ``"webvision-full-val"``, ``"clothing1m"``.
         root: the folder to look in, which has to be there; without it ``NOISEPROOF_DATA``, else
             the user's cache folder.
         download: whether to download what is not there; needs ``pip install "noiseproof[data]"``.
+        keeping: of image files, whether they are decoded as they are read, and where they are kept.
+        skip_unreadable: of image files, go on without those that cannot be read, with a warning.
 
     Raises:
         MissingDataError: the files are not there, and could not be downloaded.
@@ -45,8 +54,8 @@ def load(
     """
     name = match_name(name, DATASETS, "data set")
     entry = DATASETS[name]
-    if entry.missing:
-        raise MissingDataError(f"{name} cannot be loaded: {entry.missing}")
+    if entry.lists is not None:
+        return load_lists(name, entry, entry.lists, root, keeping or Keeping(), skip_unreadable)
     if entry.files is None:
         return load_digits()
     read = read_idx_files if entry.layout == "idx" else read_cifar_files
@@ -61,9 +70,10 @@ def _split(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> Split:
 def names() -> dict[str, str]:
     """The data sets that ``load`` knows, and what is in each.
 
-    >>> list(names())
-    ['digits', 'mnist', 'fashion-mnist', 'cifar10', 'cifar100']
+    >>> list(names())  # doctest: +NORMALIZE_WHITESPACE
+    ['digits', 'mnist', 'fashion-mnist', 'cifar10', 'cifar100', 'webvision', 'webvision-val',
+     'webvision-full', 'webvision-full-val', 'clothing1m']
     >>> names()["cifar10"]
     '50,000 + 10,000 images 3x32x32, 10 classes'
     """
-    return {name: entry.summary for name, entry in DATASETS.items() if not entry.missing}
+    return {name: entry.summary for name, entry in DATASETS.items()}

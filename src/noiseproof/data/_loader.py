@@ -1,8 +1,10 @@
-"""Batches made on the device: the data set stays there as one tensor."""
+"""Batches made on the device: the data set is there as one tensor, or is decoded as it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +14,7 @@ from .._errors import UsageError
 from .._seeds import derive
 from ._augment import Augment, AugmentParams
 from ._dataset import kind_of
+from ._stream import ImageFiles, Inputs
 
 # Pixels augmented together: on a GPU many batches, so that there are few kernel launches, on a CPU
 # what fits into the cache.
@@ -40,7 +43,8 @@ class Loader:
 
     Args:
         inputs: images, uint8 [N, C, H, W]; features, float32 [N, D, ...]; or token ids, int64
-            [N, L], which are not normalized.
+            [N, L], which are not normalized. Image files are decoded by workers, as many batches
+            ahead as keeps them busy.
         labels: int64 tensor [N].
         mean: of each channel, images scaled to 0..1, or of each feature.
         std: the standard deviation, likewise.
@@ -60,7 +64,7 @@ class Loader:
 
     def __init__(
         self,
-        inputs: Tensor,
+        inputs: Inputs,
         labels: Tensor,
         *,
         mean: Sequence[float],
@@ -93,10 +97,15 @@ class Loader:
         if batch_size < 1:
             raise UsageError(f"batch_size must be at least 1; got {batch_size}")
         self.device = torch.device(device)
-        self.inputs = inputs.to(self.device)
+        if isinstance(inputs, ImageFiles):
+            self.inputs: Inputs = inputs.select(slice(None))  # others may read it in other orders
+            self.inputs.pin = self.device.type == "cuda"
+        else:
+            self.inputs = inputs.to(self.device)
         self.labels = labels.to(self.device, torch.int64)
         self.batch_size = batch_size
         self.augment = augment or Augment()
+        self.shape = self.augment.output_shape(inputs.shape[1:])
         self.shuffle = shuffle
         self.dtype = dtype
         self.seed = seed
@@ -112,7 +121,7 @@ class Loader:
     @property
     def images(self) -> Tensor:
         """The inputs, where they are images."""
-        return self.inputs
+        return self.inputs  # type: ignore[return-value]  # image files are like a tensor
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
@@ -127,6 +136,7 @@ class Loader:
         """The batches of one epoch."""
         order, params = self.order(number), self.augment_params(number)
         chunk = self.batch_size * max(1, self.chunk_size() // self.batch_size)
+        self.expect(number, chunk)
         for start in range(0, len(order), chunk):
             index = order[start : start + chunk]
             inputs = self.normalize(self.take(index, params[start : start + chunk]))
@@ -145,9 +155,40 @@ class Loader:
         """The parameters of this epoch's augmentation, for its samples in order."""
         return self.augment.sample_params(len(self.inputs), self._generator("augment", epoch))
 
+    def expect(self, epoch: int, chunk: int, rows: Callable[[int], Tensor] | None = None) -> None:
+        """Say that this epoch will be read, so many samples at a time, and then the next one.
+
+        Image files are then decoded before they are asked for; to a tensor it is all the same.
+
+        Args:
+            epoch: that begins.
+            chunk: how many samples are read at a time.
+            rows: of a chunk of so many samples, those that will be read. Default: all.
+        """
+        if not isinstance(self.inputs, ImageFiles):
+            return
+        parts = self._chunks(epoch, chunk, rows)
+        if not self.inputs.expects(next(parts)):
+            self.inputs.expect(self._chunks(epoch, chunk, rows))
+
+    def _chunks(
+        self, epoch: int, chunk: int, rows: Callable[[int], Tensor] | None
+    ) -> Iterator[Tensor]:
+        for number in itertools.count(epoch):
+            for part in torch.split(self.order(number).cpu(), chunk):
+                yield part if rows is None else part[rows(len(part)).cpu()]
+
     def take(self, index: Tensor, params: AugmentParams) -> Tensor:
         """The inputs at ``index``, augmented, not yet normalized."""
+        if isinstance(self.inputs, ImageFiles):
+            read = self.inputs[index].to(self.device, non_blocking=True)
+            return self.augment(read, params)
         return self.augment(self.inputs, params, index)
+
+    def evaluated(self, inputs: Tensor) -> Tensor:
+        """Inputs as they are tested on: not augmented, normalized."""
+        moved = inputs.to(self.device, non_blocking=True)
+        return self.normalize(self.augment.center(moved) if moved.ndim == 4 else moved)
 
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean and divide by the standard deviation; token ids stay as they are."""
@@ -158,8 +199,8 @@ class Loader:
     def chunk_size(self) -> int:
         """The number of samples to augment together on this device."""
         pixels = _CHUNK_PIXELS.get(self.device.type, _CHUNK_PIXELS["cpu"])
-        channels = self.inputs.shape[1] if self.inputs.ndim == 4 else 1  # they move together
-        return max(1, pixels // max(1, self.inputs[:1].numel() // channels))
+        shape = self.inputs.shape[2:] if self.inputs.ndim == 4 else self.inputs.shape[1:]
+        return max(1, pixels // max(1, math.prod(shape)))  # channels move together
 
     def _generator(self, *purpose: Any) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(derive(self.seed, *purpose))

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from .._errors import UsageError, require
+from .._imports import without_digest
 from ..sources import Content, Part, Problems, Source, read
-from ._dataset import Dataset, Split, channel_statistics, from_arrays
-from ._decode import decode
+from ._dataset import Dataset, Split, channel_statistics, from_arrays, statistics_of
+from ._keep import Keeping, keep
+from ._stream import resident, select
 from ._text import TextCoding
 
 _PATH = str | os.PathLike[str]
@@ -29,6 +31,8 @@ def from_folder(
     image_size: int = 0,
     skip_unreadable: bool = False,
     name: str | None = None,
+    stream: str = "auto",
+    cache: _PATH | None = None,
 ) -> Dataset:
     """Images in folders, one folder a class.
 
@@ -40,12 +44,15 @@ def from_folder(
             of one size of at most 96 pixels, else 64.
         skip_unreadable: go on without images that cannot be read, with a warning.
         name: of the data set. Default: that of the folder and a digest of all that was read.
+        stream: ``"yes"`` decodes images as they are read, ``"no"`` holds all in memory, and
+            ``"auto"`` does so if they fit.
+        cache: a folder to keep decoded images in, for the next time.
     """
     source = Source(
         form="folder", path=Path(path), test=None if test is None else Path(test),
         image_size=image_size, skip_unreadable=skip_unreadable,
     )  # fmt: skip
-    return _named(load_source(source), name)
+    return _named(load_source(source, _keeping(stream, cache)), name)
 
 
 def from_table(
@@ -60,6 +67,8 @@ def from_table(
     image_size: int = 0,
     skip_unreadable: bool = False,
     name: str | None = None,
+    stream: str = "auto",
+    cache: _PATH | None = None,
 ) -> Dataset:
     """A CSV or Parquet file with a column of labels.
 
@@ -77,6 +86,8 @@ def from_table(
         image_size: as in :func:`from_folder`.
         skip_unreadable: go on without rows that cannot be read, with a warning.
         name: of the data set. Default: that of the file and a digest of all that was read.
+        stream: of images, as in :func:`from_folder`.
+        cache: likewise.
     """
     form = "parquet" if Path(path).suffix.lower() == ".parquet" else "csv"
     source = Source(
@@ -84,7 +95,11 @@ def from_table(
         text=text, image=image, truth=truth, ignore=tuple(ignore), image_size=image_size,
         skip_unreadable=skip_unreadable,
     )  # fmt: skip
-    return _named(load_source(source), name)
+    return _named(load_source(source, _keeping(stream, cache)), name)
+
+
+def _keeping(stream: str, cache: _PATH | None) -> Keeping:
+    return Keeping(stream, None if cache is None else Path(cache))
 
 
 def from_dataset(
@@ -127,41 +142,73 @@ def from_dataset(
     )  # fmt: skip
 
 
-def load_source(source: Source) -> Dataset:
+def load_source(source: Source, keeping: Keeping | None = None) -> Dataset:
     """What a source holds, as tensors."""
-    return load_content(read(source), source)
+    return load_content(read(source), source, keeping)
 
 
-def load_content(content: Content, source: Source) -> Dataset:
+def load_content(content: Content, source: Source, keeping: Keeping | None = None) -> Dataset:
     """The same, of what was read already: images are decoded, texts become token ids."""
     problems = Problems(source.skip_unreadable)
     coding = None
+    if isinstance(content.train.inputs, list) and content.kind == "image":
+        return _load_files(content, problems, keeping or Keeping())
     if content.kind == "text":
         coding = TextCoding.of(list(map(str, content.train.inputs)))
-    train = _split(content.train, content, coding, problems)
+    train = _split(content.train, content, coding)
+    inputs = resident(train.inputs, "")
     test = (
-        Split(train.inputs[:0].clone(), train.labels[:0].clone())
+        Split(inputs[:0].clone(), train.labels[:0].clone())
         if content.test is None
-        else _split(content.test, content, coding, problems)
+        else _split(content.test, content, coding)
     )
-    notes = (*content.skipped, *problems.summary())
+    notes = content.skipped
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return Dataset(
-        content.name, train, test, content.classes, *channel_statistics(train.inputs), coding,
+        content.name, train, test, content.classes, *channel_statistics(inputs), coding,
         content.columns, notes, learnt=True,
     )  # fmt: skip
 
 
-def _split(part: Part, content: Content, coding: TextCoding | None, problems: Problems) -> Split:
+def _load_files(content: Content, problems: Problems, keeping: Keeping) -> Dataset:
+    """Images in files. All are decoded once, since what normalizes them has to be learnt."""
+    parts = [part for part in (content.train, content.test) if part is not None]
+    streams = keeping.streams(
+        without_digest(content.name), [len(part) for part in parts], content.shape
+    )
+    splits, counts = [], None
+    for at, part in enumerate(parts):
+        kept = keep(
+            [str(p) for p in part.inputs], content.shape, part.places, problems,
+            digest=f"{content.name.rpartition('@')[2]} {at}", streams=streams, how=keeping,
+            look_at_all=True,
+        )  # fmt: skip
+        counts = kept.counts if counts is None else counts
+        labels = torch.from_numpy(part.labels)
+        truth = None if part.truth is None else torch.from_numpy(part.truth)
+        if kept.readable is not None:
+            labels, truth = labels[kept.readable], None if truth is None else truth[kept.readable]
+        splits.append(Split(kept.inputs, labels, truth))
+    if content.test is None:
+        empty = select(splits[0].inputs, slice(0))
+        splits.append(Split(empty, splits[0].labels[:0].clone()))
+    assert counts is not None
+    notes = (*content.skipped, *problems.summary())
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    mean, std = statistics_of(torch.from_numpy(counts))
+    return Dataset(
+        content.name, splits[0], splits[1], content.classes, mean, std, None, content.columns,
+        notes, learnt=True,
+    )  # fmt: skip
+
+
+def _split(part: Part, content: Content, coding: TextCoding | None) -> Split:
     labels = torch.from_numpy(part.labels)
     truth = None if part.truth is None else torch.from_numpy(part.truth)
     if coding is not None:
         inputs = torch.from_numpy(coding(map(str, part.inputs)))
-    elif isinstance(part.inputs, list):
-        inputs, kept = decode([Path(p) for p in part.inputs], content.shape, part.places, problems)
-        if len(kept) < len(labels):
-            labels, truth = labels[kept], None if truth is None else truth[kept]
     elif content.kind == "image":
         return from_arrays(
             part.inputs, part.labels, truth=truth, classes=content.classes, layout="NCHW"

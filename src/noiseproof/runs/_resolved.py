@@ -17,7 +17,7 @@ from .._imports import is_import, without_digest
 from ..sources import Source
 from ._schedules import SCHEDULES
 
-_PLACES = ("device", "paths")  # where a run is trained and what it needs is; no settings
+_PLACES = ("device", "paths", "stream")  # where a run is trained and what it needs is; no settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +66,9 @@ class ResolvedRun:
     schedule_by: str = "epoch"
     label_smoothing: float = 0.0
     mixup: float = 0.0
+    crop_size: int = 0
+    crop_scale: float = 0.0
+    jitter: float = 0.0
     imports: tuple[str, ...] = ()
     """modules of the user's that declare losses, as ``module@digest``"""
     weights: str = ""
@@ -78,6 +81,8 @@ class ResolvedRun:
     """that the user gave to the run, by which its results are found again"""
     device: str = field(default="auto", compare=False)
     """where it is trained; no part of what the run is"""
+    stream: str = field(default="auto", compare=False)
+    """whether images are decoded as they are read; it changes no number"""
     paths: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """where the files and modules are that it names by a digest, such as ``("weights",
     "/home/me/r18.pt")``; no part of what the run is"""
@@ -131,7 +136,7 @@ class ResolvedRun:
         """Runs of one key can be trained side by side."""
         return (
             self.dataset, self.model, self.epochs, self.batch_size, self.holdout, self.precision,
-            self.freeze, self.device,
+            self.freeze, self.device, self.crop_size,
         )  # fmt: skip
 
     @property

@@ -115,6 +115,15 @@ class Run:
     """the largest norm of the gradient; 0 for no limit"""
     crop: int | None = None
     """padding of the random crop; 0 for none"""
+    crop_size: int | None = None
+    """the side in pixels of the random part of an image that is trained on, and of its middle that
+    is tested on; 0 for the whole image"""
+    crop_scale: float | None = None
+    """the smallest share of an image that is brought to crop_size (a random resized crop); 0 cuts
+    crop_size out as it is"""
+    jitter: float | None = None
+    """by how much brightness, contrast and saturation are changed at most, and hue by half of it; 0
+    for none"""
     flip: bool | None = None
     """random horizontal flip"""
     rotate: float | None = None
@@ -138,6 +147,11 @@ class Run:
     """of the network's arithmetic (weights are float32): auto is bf16 on a GPU, fp32 on a CPU"""
     device: str = "auto"
     """cpu, cuda, cuda:1, ...; auto takes a GPU where there is one"""
+    stream: Literal["auto", "yes", "no"] = "auto"
+    """whether image files are decoded as they are read; auto does so where they do not fit into
+    memory. It changes no number"""
+    cache: str = ""
+    """a folder in which decoded images are kept, so that they are decoded once"""
     seed: int = 0
     """of the noise, the start, the order and the augmentation, each drawn independently"""
 
@@ -151,7 +165,8 @@ class Run:
             ("warmup", float, 0, _MAX), ("label_smoothing", float, 0, 1), ("mixup", float, 0, 1e6),
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
-            ("image_size", int, 0, 4096),
+            ("image_size", int, 0, 4096), ("crop_size", int, 0, 4096),
+            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1),
         ):  # fmt: skip
             value: Any = getattr(self, name)
             if value is None:
@@ -165,12 +180,12 @@ class Run:
                 what = "finite" if expected is float else "whole"
                 raise UsageError(f"{name} must be a {what} number; it was {value}")
             object.__setattr__(self, name, expected(value) + 0)  # 1 and 1.0, -0.0 and 0 are one
-        for name in ("test", "weights"):
+        for name in ("test", "weights", "cache"):
             if isinstance(getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(getattr(self, name)))
         for name in (
             "dataset", "loss", "model", "device", "optimizer", "test", "label", "text", "image",
-            "truth", "weights",
+            "truth", "weights", "cache",
         ):  # fmt: skip
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
@@ -198,11 +213,17 @@ class Run:
             self._check_optimizer_settings(self.optimizer)
         if not is_source(self.dataset):
             for name in _OF_SOURCES:
-                if getattr(self, name):
+                lists = name == "skip_unreadable" and self._has_lists()
+                if getattr(self, name) and not lists:
                     raise UsageError(
                         f"{name} is for data of your own, and dataset is {self.dataset!r}"
                         f"{meant_source(self.dataset)}: give csv:FILE, folder:DIR or npz:FILE"
                     )
+
+    def _has_lists(self) -> bool:
+        """Whether its data set is images in files with lists, of which some may be damaged."""
+        known = catalogue.DATASETS.get(self.dataset.strip().lower())
+        return known is not None and known.lists is not None
 
     def _check_optimizer_settings(self, optimizer: str) -> None:
         """Refuse what was given and belongs to another optimizer."""
@@ -253,6 +274,10 @@ class Run:
             defaults |= catalogue.OPTIMIZERS[optimizer].defaults
         elif optimizer != "sgd":
             defaults |= {"momentum": 0.0, "nesterov": False}
+        if self.cache:
+            own.paths["cache"] = str(Path(self.cache).expanduser().absolute())
+        if self.skip_unreadable and content is None:
+            own.paths["skip_unreadable"] = "yes"
         values: dict[str, Any] = {}
         for field in dataclasses.fields(ResolvedRun):
             if hasattr(self, field.name):
@@ -466,5 +491,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": tuple(catalogue.OPTIMIZERS),
     "decay_on": ("all", "matrices"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
+    "stream": ("auto", "yes", "no"),
 }
 """The settings that take one of a few values."""

@@ -6,7 +6,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._errors import DivergedError
+from .._errors import DivergedError, LostRankError
 from ..runs import ResolvedRun, Run
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChangedSourceWarning",
     "DivergedError",
+    "LostRankError",
     "Model",
     "Progress",
     "ResolvedRun",

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import Dataset
+from ..data._stream import ImageFiles
 from ..losses import Loss
 from ..noise import NoisyLabels
 
@@ -76,7 +77,9 @@ class _Parts:
             case Dataset(train=train, test=test):
                 tensors = [train.inputs, train.labels, test.inputs, test.labels]
                 tensors += [] if train.truth is None else [train.truth]
-                return [value.mean, value.std, value.classes, *tensors]
+                parts = [[t.store.digest, *map(str, t.index)] if isinstance(t, ImageFiles) else [t]
+                         for t in tensors]  # fmt: skip
+                return [value.mean, value.std, value.classes, *(p for part in parts for p in part)]
             case NoisyLabels(labels=labels, clean=clean):
                 return [torch.as_tensor(labels), torch.as_tensor(clean)]
             case list() | tuple():

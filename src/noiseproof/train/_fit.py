@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from ._checkpoint import Writer
 from ._digest import digests_of
 from ._job import Job, Result, Row, read_result
 from ._pack import GraphPack, Pack
+from ._ranks import Ranks, join
 from ._setup import Setup, device_of
 
 
@@ -57,6 +59,9 @@ def fit(
     compiled: bool | None = None,
 ) -> Result:
     """Train one network on one noisy data set with one loss.
+
+    In a process that torchrun started, or that is one of torch's process group, all ranks train the
+    run together, and each must call this. Rank 0 writes the files and calls ``on_epoch``.
 
     Args:
         run: the settings; ``Run()`` if none are given.
@@ -135,11 +140,18 @@ def fit_many(
         name: as in `fit`; of several runs each gets a number behind it.
         claimed: whether the caller holds the locks of the runs (`noiseproof.results.claim`).
     """
-    setup = Setup(data_root)
+    ranks = join()
+    setup = Setup(data_root, ranks=ranks)
     overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
     _check(overrides)
     runs = list(runs)
-    resolved = _resolve(runs, overrides, name, kept=out is not None)
+    unnamed = ranks.from_first([secrets.token_hex(6) for _ in runs])
+    resolved = ranks.together(lambda: _resolve(runs, overrides, name, unnamed, out is not None))
+    if len({tuple(hashes) for hashes in ranks.gather_objects([r.hash for r in resolved])}) > 1:
+        raise UsageError(
+            "the ranks were given different runs: they train one together, with the same settings; "
+            "to train one on each, start them without torchrun"
+        )
     digests = {} if out is None else digests_of(overrides | _user_losses(resolved))
 
     def folder_of(run: ResolvedRun) -> Folder | None:
@@ -147,7 +159,24 @@ def fit_many(
 
     def job(run: ResolvedRun) -> Job:
         mine = overrides if len(resolved) == 1 else _copies(overrides)
-        return Job(run, setup, folder_of(run), mine, digests, keep_models)
+        folder = folder_of(run) if ranks.first else None
+        made = ranks.together(lambda: Job(run, setup, folder, mine, digests, keep_models))
+        if not ranks.alone:
+            made.agree(ranks)
+        return made
+
+    def find(run: ResolvedRun, locks: contextlib.ExitStack) -> Result | None:
+        """Claim a run and look whether it has ended."""
+        folder = folder_of(run)
+        if folder is None:
+            return None
+        if not claimed:
+            _claim(locks, folder.path)
+        folder.check_ours()
+        if force:
+            folder.clear()
+        auto = run not in named_precision and not force
+        return _find_result(run, folder.path.parent, digests, auto)
 
     named_precision = {
         made for run, made in zip(runs, resolved, strict=True)
@@ -157,15 +186,7 @@ def fit_many(
     waiting: dict[tuple[Any, ...], list[ResolvedRun]] = {}
     with contextlib.ExitStack() as locks:
         for run in dict.fromkeys(resolved):  # equal ones are trained once
-            folder = folder_of(run)
-            if folder is not None and not claimed:
-                _claim(locks, folder.path)
-            if folder is not None:
-                folder.check_ours()
-                if force:
-                    folder.clear()
-            auto = run not in named_precision and not force
-            done = None if out is None else _find_result(run, Path(out), digests, auto)
+            done = ranks.on_first(functools.partial(find, run, locks))
             if done is not None:
                 results[run] = done
             else:
@@ -174,12 +195,24 @@ def fit_many(
             with _on(device_of(alike[0].device)), _restored_on_error(overrides):
                 while alike:
                     first = job(alike[0])
-                    width = pack or first.runs_per_gpu()
+                    width = (pack or first.runs_per_gpu()) if ranks.alone else 1
                     jobs = [first, *(job(run) for run in alike[1:width])]
                     _train(jobs, on_epoch, graph, compiled)
-                    results |= {job.run: job.result() for job in jobs}
+                    results |= {job.run: _end(job, ranks) for job in jobs}
                     del alike[:width], first, jobs
     return [results[run] for run in resolved]
+
+
+def _end(job: Job, ranks: Ranks) -> Result:
+    """The result of a job, on every rank when rank 0 has written it."""
+    found: list[Result] = []
+
+    def write() -> Path | None:
+        found.append(job.result())
+        return found[0].folder
+
+    folder = ranks.on_first(write)
+    return found[0] if ranks.first else replace(job.result(), folder=folder)
 
 
 def _claim(locks: contextlib.ExitStack, folder: Path) -> None:
@@ -190,12 +223,16 @@ def _claim(locks: contextlib.ExitStack, folder: Path) -> None:
 
 
 def _resolve(
-    runs: Sequence[Run | ResolvedRun], overrides: Mapping[str, Any], name: str | None, kept: bool
+    runs: Sequence[Run | ResolvedRun],
+    overrides: Mapping[str, Any],
+    name: str | None,
+    unnamed: Sequence[str],
+    kept: bool,
 ) -> list[ResolvedRun]:
     """Each run as it will be trained on its device.
 
     One with something of the user's own gets a name, without which nobody could tell it from
-    another: the user's, or one that no other run has.
+    another: the user's, or one that no other run has, from those in ``unnamed``.
     """
     shown = _shown_names(overrides)
     if name is not None:
@@ -215,7 +252,7 @@ def _resolve(
             run, suited = _suited_to(run, overrides.get("data"))
             made = run.resolve(on_gpu=on_gpu, overrides=shown, suited=suited, name=named)
         if made.overrides and not made.name and kept:
-            made = replace(made, name=f"unnamed-{secrets.token_hex(6)}")
+            made = replace(made, name=f"unnamed-{unnamed[i]}")
         found.append(made)
     return found
 
@@ -337,8 +374,11 @@ def _train(
 
 def _pack_of(jobs: Sequence[Job], graph: bool | None, compiled: bool | None) -> Pack:
     trainers = [j.trainer for j in jobs]
+    alone = trainers[0].ranks.alone
+    if graph and not alone:
+        raise UsageError("steps are captured as a CUDA graph in one process; leave out graph=True")
     on_gpu = trainers[0].loader.device.type == "cuda"
-    if not (on_gpu if graph is None else graph):
+    if not (on_gpu and alone if graph is None else graph):
         if compiled:
             raise UsageError("compiled=True is for steps that are captured as a CUDA graph")
         return Pack(trainers)
@@ -354,12 +394,12 @@ def _advance(
     stop: int,
     on_epoch: Callable[[Progress], None] | None,
 ) -> None:
-    writer = Writer()
+    writer, ranks = Writer(), jobs[0].trainer.ranks
     try:
         for epoch in range(start, stop):
             began = time.perf_counter()
-            measured = pack.train_epoch(epoch)
-            seconds = (time.perf_counter() - began) / len(jobs)
+            measured = ranks.from_first(pack.train_epoch(epoch))
+            seconds = ranks.from_first((time.perf_counter() - began) / len(jobs))
             for job, metrics in zip(jobs, measured, strict=True):
                 if job.error is not None:
                     continue
@@ -369,12 +409,19 @@ def _advance(
                 if metrics.diverged_step is not None:
                     job.fail(metrics.diverged_step, row)
                     continue
-                job.add(row, writer)
-                job.remark()
-                if on_epoch is not None:
-                    speed = len(job.trainer.loader.images) / seconds
-                    on_epoch(Progress(job.run, epoch + 1, job.run.epochs, row, speed))
+                ranks.on_first(functools.partial(_add, job, row, writer, on_epoch))
+                if not ranks.first:
+                    job.add(row, writer)
             if all(job.error is not None for job in jobs):
                 return
     finally:
         writer.close()
+
+
+def _add(job: Job, row: Row, writer: Writer, on_epoch: Callable[[Progress], None] | None) -> None:
+    """Keep an epoch that has ended, and tell of it."""
+    job.add(row, writer)
+    job.remark()
+    if on_epoch is not None:
+        speed = len(job.trainer.loader.images) / row["seconds"]
+        on_epoch(Progress(job.run, len(job.history), job.run.epochs, row, speed))

@@ -25,6 +25,7 @@ from ._checkpoint import Checkpoint, Writer, differing_settings, read
 from ._examples import keep_examples
 from ._measure import PATIENCE, gave_classes_up
 from ._model import EMA_MODEL, INPUTS, MODEL
+from ._ranks import Ranks
 from ._setup import Setup
 from ._trainer import RunTrainer
 
@@ -147,6 +148,17 @@ class Job:
                 self.description |= {k: before[k] for k in (NOTES,) if k in before}
             folder.write_json("run.json", self.description)
 
+    def agree(self, ranks: Ranks) -> None:
+        """Go on from where rank 0 is, which alone has the folder; refuse other data than its."""
+        if len(set(ranks.gather_objects(_digest_of_data(self.trainer)))) > 1:
+            raise UsageError(
+                "the ranks were given different labels, or inputs or networks of another shape: "
+                "what is drawn for a run must be drawn from one seed on all ranks"
+            )
+        self.history = ranks.from_first(self.history)
+        ranks.copy_first(self.trainer.state.frozen.values())
+        self.trainer.copy_first_rank()
+
     @property
     def checkpoint(self) -> Path:
         assert self.folder is not None
@@ -154,8 +166,8 @@ class Job:
 
     def runs_per_gpu(self) -> int:
         """How many runs like this one are trained side by side on its device."""
-        if self.trainer.loader.device.type != "cuda":
-            return 1
+        if self.trainer.loader.device.type != "cuda" or self.trainer.evaluates_files:
+            return 1  # each of several would decode every image again
         return catalogue.runs_per_gpu("" if self.own_network else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:
@@ -286,6 +298,15 @@ def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
+def _digest_of_data(trainer: RunTrainer) -> str:
+    """What ranks must have in common; the weights they get from rank 0."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in trainer.state_dict().items()}
+    digest = hashlib.sha256(f"{shapes} {tuple(trainer.loader.inputs.shape)}".encode())
+    for labels in (trainer.loader.labels, trainer.test.labels):
+        digest.update(labels.cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
 def _noise_rate(trainer: RunTrainer) -> float | None:
     """The share of labels that are wrong; None if nobody knows."""
     if trainer.clean is None:
@@ -310,5 +331,6 @@ def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
             "cuda": torch.version.cuda,
         },
         "machine": {"device": name or platform.machine(), "system": platform.system()},
+        "world_size": trainer.ranks.size,
         **({"overrides": dict(digests)} if digests else {}),
     }

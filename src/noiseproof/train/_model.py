@@ -16,7 +16,8 @@ from .. import models
 from .._errors import UsageError
 from .._files import write_atomically
 from .._imports import is_import
-from ..data import Dataset, TextCoding
+from ..data import Augment, Dataset, TextCoding
+from ..data._stream import ImageFiles, parts_of
 from ..results import Folder
 from ..runs import ResolvedRun
 from ..sources import Kind
@@ -37,6 +38,7 @@ class Inputs:
         vocabulary: how many token ids there are; 0 where inputs are none.
         columns: of the table that was trained on, those that the inputs come from.
         coding: how texts become token ids.
+        stored: of images that a part was cut out of, the shape of the whole.
     """
 
     shape: tuple[int, ...]
@@ -47,12 +49,15 @@ class Inputs:
     vocabulary: int = 0
     columns: tuple[str, ...] = ()
     coding: TextCoding | None = None
+    stored: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, data: Dataset) -> Inputs:
+    def of(cls, data: Dataset, crop_size: int = 0) -> Inputs:
+        """Of a data set, whose images are cut to this size."""
+        stored = tuple(data.train.inputs.shape[1:])
         return cls(
-            tuple(data.train.inputs.shape[1:]), data.mean, data.std, data.classes, data.kind,
-            data.vocabulary, data.columns, data.coding,
+            Augment(size=crop_size).output_shape(stored), data.mean, data.std, data.classes,
+            data.kind, data.vocabulary, data.columns, data.coding, stored if crop_size else (),
         )  # fmt: skip
 
     def write(self, path: Path) -> None:
@@ -63,8 +68,10 @@ class Inputs:
         content = folder.read_json(INPUTS)
         try:
             values: dict[str, Any] = dict(content or {})
-            for name in ("shape", "mean", "std", "classes", "columns"):
-                values[name] = tuple(values.get(name, ()) if name == "columns" else values[name])
+            for name in ("shape", "mean", "std", "classes"):
+                values[name] = tuple(values[name])
+            for name in ("columns", "stored"):
+                values[name] = tuple(values.get(name, ()))
             if values.get("coding"):
                 values["coding"] = TextCoding(**values["coding"])
             return cls(**values)
@@ -107,6 +114,9 @@ class Model(nn.Module):
     @torch.no_grad()
     def predict_proba(self, inputs: Any, batch_size: int = 512) -> Tensor:
         """The probability of each class, [N, K], on the CPU."""
+        if isinstance(inputs, ImageFiles):
+            parts = [self.predict_proba(part, batch_size) for part in parts_of(inputs, batch_size)]
+            return torch.cat(parts) if parts else torch.zeros(0, len(self.classes))
         batches = torch.split(self._as_batch(inputs), batch_size)
         device = self.get_buffer("mean").device
         found = [self(batch.to(device)).softmax(1).cpu() for batch in batches]
@@ -142,6 +152,8 @@ class Model(nn.Module):
             batch = batch.unsqueeze(1)
         elif batch.dim() == 4 and batch.shape[1:] == (height, width, channels) != self.inputs.shape:
             batch = batch.permute(0, 3, 1, 2)
+        if batch.dim() == 4 and tuple(batch.shape[1:]) == self.inputs.stored:
+            batch = Augment(size=height).center(batch)
         if tuple(batch.shape[1:]) != tuple(self.inputs.shape):
             expected = "x".join(map(str, self.inputs.shape))
             raise UsageError(

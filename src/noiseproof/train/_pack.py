@@ -133,6 +133,8 @@ class GraphPack(Pack):
         self._graphs[size][0].replay()
 
     def measure(self) -> list[dict[str, Tensor]]:
+        if any(t.evaluates_files for t in self.trainers):
+            return super().measure()
         if "measure" not in self._graphs:
             self._graphs["measure"] = self._capture(RunTrainer.measure)
         graph, rows = self._graphs["measure"]

@@ -19,33 +19,44 @@ from .._imports import is_import
 from .._seeds import derive
 from ..data import Augment, Dataset, Loader
 from ..data._dataset import channel_statistics
+from ..data._keep import Keeping
+from ..data._stream import ImageFiles, resident, select
+from ..data._stream import Inputs as Samples
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ..sources import Content, Source, read
 from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
 from ._own import Factory, import_modules, loss_of, network_of, prepare
+from ._ranks import ALONE, Ranks, local_gpu
 from ._trainer import EvalSplit, RunTrainer
 
 
 def device_of(name: str) -> torch.device:
     """The device that a run asks for; auto takes a GPU where there is one."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return local_gpu("cuda") if torch.cuda.is_available() else torch.device("cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
         raise UsageError(f"unknown device {name!r}; give cpu, cuda, cuda:1 or auto") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError(f"device {name!r} was asked for, but torch sees no GPU; give --device cpu")
-    return device
+    return local_gpu(name) if device.type == "cuda" else device
 
 
 class Setup:
     """Makes trainers, and keeps what several of them share: data on the device, architectures."""
 
-    def __init__(self, data_root: Path | str | None = None, *, download: bool = True) -> None:
+    def __init__(
+        self,
+        data_root: Path | str | None = None,
+        *,
+        download: bool = True,
+        ranks: Ranks = ALONE,
+    ) -> None:
         self.data_root = data_root
+        self.ranks = ranks
         self.download = download
         self._shared: dict[tuple[Any, ...], Any] = {}
 
@@ -64,21 +75,22 @@ class Setup:
         import_modules(run)
         own = data is not None or run.source is not None
         if data is None:
-            data = self._once(("data", run.dataset), lambda: self._load(run))
+            data = self._once(("data", run.dataset), lambda: self._load(run, device))
         noisy = self._noisy_labels(run, data, labels)
         given = torch.as_tensor(noisy.labels).to(device, torch.int64)
         clean: Tensor | None = torch.as_tensor(noisy.clean).to(device, torch.int64)
         if labels is None and run.noise == catalogue.GIVEN and data.train.truth is None:
             clean = None  # nobody knows which of the labels are wrong
         inputs = self._on(device, data.train.inputs)
-        test = EvalSplit(self._on(device, data.test.inputs), self._on(device, data.test.labels))
+        test_labels = data.test.labels.to(device)
+        test = EvalSplit(self._on(device, data.test.inputs), test_labels)
         validation = None
         if run.holdout:
             kept, held_out = _split(given, run.holdout, run.seed, stratified=own)
-            validation = EvalSplit(inputs[held_out], given[held_out])
+            validation = EvalSplit(select(inputs, held_out), given[held_out])
             if clean is not None and not len(test.labels):
                 test = EvalSplit(validation.inputs, clean[held_out])
-            inputs, given = inputs[kept], given[kept]
+            inputs, given = select(inputs, kept), given[kept]
             clean = None if clean is None else clean[kept]
             if data.learnt:  # what is held out is no part of the training set
                 mean, std = channel_statistics(inputs)
@@ -88,10 +100,15 @@ class Setup:
             batch_size = catalogue.whole_batch(len(given), batch_size)  # what is read, is known now
         loader = Loader(
             inputs, given, mean=data.mean, std=data.std, batch_size=batch_size,
-            augment=Augment(run.crop, run.flip, run.rotate), device=device, seed=run.seed,
+            augment=Augment(
+                run.crop, run.flip, run.rotate, run.crop_size, run.crop_scale, run.jitter
+            ),
+            device=device, seed=run.seed,
         )  # fmt: skip
-        architecture, start = self._network(run, data, network, device)
+        known = Inputs.of(data, run.crop_size)
+        architecture, start = self._network(run, data, known, network, device)
         _check_last_batch(start, len(inputs), batch_size)
+        _check_shares(self.ranks, loader.batch_size)
         objective: Objective
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
@@ -107,18 +124,23 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            Inputs.of(data),
+            known, self.ranks,
         )  # fmt: skip
 
-    def _load(self, run: ResolvedRun) -> Dataset:
+    def _load(self, run: ResolvedRun, device: torch.device) -> Dataset:
+        cache = Path(run.place("cache")) if run.place("cache") else None
+        keeping = Keeping(run.stream, cache, device)
         if run.source is not None:
             content = read(run.source)
             if content.name != run.dataset:
                 raise UsageError(
                     f"{run.source.path} has changed since the run was made; start again"
                 )
-            return _tensors(content, run.source)
-        return datasets.load(run.dataset, root=self.data_root, download=self.download)
+            return _tensors(content, run.source, keeping)
+        return datasets.load(
+            run.dataset, root=self.data_root, download=self.download, keeping=keeping,
+            skip_unreadable=bool(run.place("skip_unreadable")),
+        )  # fmt: skip
 
     def _noisy_labels(
         self, run: ResolvedRun, data: Dataset, labels: NoisyLabels | Tensor | None
@@ -146,7 +168,9 @@ class Setup:
             raise UsageError(
                 "instance noise depends on numbers, and token ids are names; take pairflip"
             )
-        features = data.train.inputs.flatten(1).float() if drawn == "instance" else None
+        features = None
+        if drawn == "instance":
+            features = resident(data.train.inputs, "instance noise").flatten(1).float()
         known = data.name if drawn == "asymmetric" else None  # whose classes are confused
         made = noise.make(
             drawn, data.train.labels, run.rate, num_classes=data.num_classes,
@@ -160,14 +184,15 @@ class Setup:
         self,
         run: ResolvedRun,
         data: Dataset,
+        inputs: Inputs,
         network: nn.Module | Factory | None,
         device: torch.device,
     ) -> tuple[nn.Module, nn.Module]:
         """The architecture, one object for all runs that share it, and where this run starts."""
         if network is not None or is_import(run.model):
-            start = network_of(run, network, Inputs.of(data))
+            start = network_of(run, network, inputs)
             return start, start
-        shape, vocabulary = tuple(data.train.inputs.shape[1:]), data.vocabulary
+        shape, vocabulary = inputs.shape, data.vocabulary
         start = models.build(
             run.model, data.num_classes, shape=shape, vocabulary=vocabulary,
             seed=derive(run.seed, "start"),
@@ -178,8 +203,8 @@ class Setup:
         key = ("network", run.model, data.num_classes, shape, vocabulary, run.freeze)
         return self._once(key, lambda: copy.deepcopy(start)), start
 
-    def _on(self, device: torch.device, tensor: Tensor) -> Tensor:
-        if tensor.device == device:
+    def _on(self, device: torch.device, tensor: Samples) -> Samples:
+        if isinstance(tensor, ImageFiles) or tensor.device == device:
             return tensor
         key = ("tensor", device, id(tensor))
         return self._once(key, lambda: (tensor, tensor.to(device)))[1]  # type: ignore[no-any-return]
@@ -191,9 +216,9 @@ class Setup:
 
 
 @functools.lru_cache(maxsize=1)
-def _tensors(content: Content, source: Source) -> Dataset:
+def _tensors(content: Content, source: Source, keeping: Keeping) -> Dataset:
     """What was read, as tensors; kept, so that the runs of a bench decode and hash it once."""
-    return datasets.load_content(content, source)
+    return datasets.load_content(content, source, keeping)
 
 
 def _split(
@@ -241,4 +266,12 @@ def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:
         raise UsageError(
             f"batch_size={batch_size} leaves a last batch of one of the {n} samples, of which "
             f"batch norm has no statistics; give batch_size={better}"
+        )
+
+
+def _check_shares(ranks: Ranks, batch_size: int) -> None:
+    if batch_size < 2 * ranks.size > 2:
+        raise UsageError(
+            f"a batch of {batch_size} samples is that of all {ranks.size} ranks together, and each "
+            f"needs 2: give batch_size={2 * ranks.size} and as much data, or start fewer ranks"
         )

@@ -142,6 +142,11 @@ class TrainState:
         """The network's; those of an adopted network itself, which may replace them."""
         return self._buffers if self._adopted is None else dict(self._adopted.named_buffers())
 
+    def running_statistics(self) -> list[Tensor]:
+        """Those of batch norms, and their EMA: what each rank computes from its own samples."""
+        named = [*self.buffers.items(), *self.ema_buffers.items()]
+        return [b for n, b in named if n.endswith(("running_mean", "running_var"))]
+
     def tensors(self) -> dict[str, Tensor] | None:
         """What the network is called with: leaves, frozen parameters, buffers; None for its own."""
         if self._adopted is not None:

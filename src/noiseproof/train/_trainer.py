@@ -6,7 +6,7 @@ it is or captured once and replayed: nothing in it depends on a value that Pytho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,8 @@ from torch.func import functional_call
 from .. import kernels
 from .._seeds import derive
 from ..data import Loader
+from ..data._stream import ImageFiles, parts_of, select
+from ..data._stream import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
 from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
@@ -34,6 +36,7 @@ from ._measure import (
 from ._mixing import Mixup
 from ._model import Inputs
 from ._objective import Objective
+from ._ranks import ALONE, Ranks
 from ._state import TrainState
 from .optimizers import optimizer_of
 
@@ -44,7 +47,7 @@ Forward = Callable[..., Tensor]
 class EvalSplit:
     """Inputs to evaluate on, not yet normalized, with their labels."""
 
-    inputs: Tensor
+    inputs: Samples
     labels: Tensor
 
 
@@ -80,6 +83,7 @@ class RunTrainer:
         validation: what was kept of the noisy training set, if any.
         compute_dtype: that the network computes in; None for float32.
         inputs: the kind, shape and normalization of the inputs, and the classes.
+        ranks: the processes that train the run together, of which each computes a part of a batch.
     """
 
     def __init__(
@@ -94,8 +98,10 @@ class RunTrainer:
         validation: EvalSplit | None,
         compute_dtype: torch.dtype | None,
         inputs: Inputs,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.run = run
+        self.ranks = ranks
         self.inputs = inputs
         self.network = network
         self.loader = loader
@@ -113,9 +119,9 @@ class RunTrainer:
         for name in self._frozen_norms:
             self.state.leave_uncounted(name)
         self.forward: Forward = forward  # a compiled one may take its place
-        self._fused = kernels.available(loader.inputs)
+        self._fused = kernels.available(loader.labels)
         self._fused_batch = self._fused and inputs.kind == "image"
-        channels = loader.inputs.shape[1]
+        channels = loader.shape[0]
         accepts_padding = isinstance(network, AcceptsPaddedChannels)
         self._channels = padded_channels(channels) if accepts_padding else channels
         n, batch = len(loader.inputs), loader.batch_size
@@ -123,7 +129,7 @@ class RunTrainer:
         # What steps read. A chunk holds the next inputs, augmented; `_chunk_position` is where the
         # next batch begins in it.
         self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
-        shape = loader.inputs.shape[1:]
+        shape = loader.shape
         last = device.type == "cuda" and len(shape) == 3
         self._chunk = torch.empty(
             (self.chunk, *shape), dtype=loader.inputs.dtype, device=device,
@@ -136,6 +142,9 @@ class RunTrainer:
         self._lr = torch.zeros((self.steps,) if run.lr_varies else (), device=device)
         self._mixup = Mixup(run.mixup, n, batch, device, run.seed) if run.mixup else None
         self._batch_offsets = torch.arange(batch, device=device)
+        # A partner in mixup may be another rank's, so that all are read.
+        self._reads_all = ranks.alone or self._mixup is not None
+        self._outputs: tuple[int, ...] = ()  # of the network, for a rank without samples
         # What steps write.
         self._losses = torch.zeros(self.steps, device=device)
         self._norms = torch.zeros(self.steps, device=device)
@@ -153,6 +162,7 @@ class RunTrainer:
         """Draw the epoch's order, augmentation and partners, and set its learning rate."""
         self._order = self.loader.order(epoch)
         self._augment_params = self.loader.augment_params(epoch)
+        self.loader.expect(epoch, self.chunk, None if self._reads_all else self._own_rows)
         self.objective.begin_epoch(epoch)
         if self._mixup is not None:
             self._mixup.begin_epoch(epoch)
@@ -167,29 +177,48 @@ class RunTrainer:
     def fill_chunk(self, start: int) -> None:
         """Augment the next inputs of the epoch into the buffer that steps read."""
         part = slice(start, start + self.chunk)
-        index = self._order[part]
-        self._chunk[: len(index)].copy_(self.loader.take(index, self._augment_params[part]))
+        index, params = self._order[part], self._augment_params[part]
         self._index[: len(index)].copy_(index)
+        if not self._reads_all:
+            own = self._own_rows(len(index))
+            index, params = index[own], params[own]
+        self._chunk[: len(index)].copy_(self.loader.take(index, params))
         self._chunk_position.zero_()
+
+    def _own_rows(self, n: int) -> Tensor:
+        """Of the next n samples, which are whole batches and the last, those of this rank."""
+        rows = torch.split(torch.arange(n), self.loader.batch_size)
+        return torch.cat([r[self.ranks.part(len(r))] for r in rows]).to(self.loader.device)
 
     def step(self, size: int) -> None:
         """One batch: forward, loss, backward, clip, update."""
         rows = self._batch_offsets[:size] + self._chunk_position
         index = self._index[rows]
         labels = self.loader.labels[index]
-        inputs = self._batch(rows)
         mixed = None if self._mixup is None else self._mixup.at(self._step, size)
-        if mixed is not None:
-            inputs = mixed.inputs(inputs)
-        logits = self.forward(self.network, self.state.tensors(), inputs, self.compute_dtype)
+        part = self.ranks.part(size)
+        if self._reads_all:
+            inputs = self._batch(rows, self._chunk_position)
+            if mixed is not None:
+                inputs = mixed.inputs(inputs)
+            inputs = inputs if self.ranks.alone else inputs[part]
+        else:
+            a_batch = self.ranks.part(self.loader.batch_size)
+            position = self._chunk_position // self.loader.batch_size * _length(a_batch)
+            inputs = self._batch(self._batch_offsets[: _length(part)] + position, position)
+        own = self._logits(inputs)
+        logits = self.ranks.gather(own, part, size)
         if mixed is None:
             loss = self.objective(logits, labels, index)
         else:
             loss = mixed.loss(self.objective, logits, labels, index)
-        leaves = self.state.leaves
-        grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        leaves = list(self.state.leaves.values())
+        grads: Sequence[Tensor | None] = [None] * len(leaves)
+        if len(own):
+            grads = torch.autograd.grad(loss, leaves, allow_unused=True)
         with torch.no_grad():
             self.state.gather(grads)
+            self.ranks.sum_(self.state.compute_grad, self.state.grad)
             at = self._step.view(1)
             lr = self._lr.index_select(0, at) if self.run.lr_varies else self._lr
             norm = self.state.step(lr, fused=self._fused)
@@ -199,13 +228,24 @@ class RunTrainer:
             self._step.add_(1)
             self._chunk_position.add_(size)
 
-    def _batch(self, rows: Tensor) -> Tensor:
-        """The normalized inputs at these rows of the chunk, which are consecutive."""
+    def _logits(self, inputs: Tensor) -> Tensor:
+        """The network's logits; those of no inputs without calling it."""
+        if not len(inputs):
+            return self._no_logits()
+        logits = self.forward(self.network, self.state.tensors(), inputs, self.compute_dtype)
+        self._outputs = tuple(logits.shape[1:])
+        return logits
+
+    def _no_logits(self) -> Tensor:
+        return torch.zeros(0, *self._outputs, dtype=torch.float32, device=self.loader.device)
+
+    def _batch(self, rows: Tensor, position: Tensor) -> Tensor:
+        """The normalized inputs at these rows of the chunk, consecutive from the position."""
         scale, shift = self.loader.scale, self.loader.shift
         if not self._fused_batch or scale is None or shift is None:
             return self.loader.normalize(self._chunk.index_select(0, rows))
         return kernels.normalized_batch(
-            self._chunk, self._chunk_position, len(rows), scale, shift,
+            self._chunk, position, len(rows), scale, shift,
             self.compute_dtype or torch.float32, self._channels,
         )  # fmt: skip
 
@@ -216,24 +256,32 @@ class RunTrainer:
         The keys are the columns of the history, in their order, and `DIVERGED_STEP`.
         """
         self.state.count_batches(self._total_steps)
+        if not self.ranks.alone:
+            self.ranks.average_(self.state.running_statistics())
+            self.copy_first_rank()  # what differs is rounded otherwise, on another kind of machine
         row = {"train_loss": self._losses.mean()}
         row |= fit_to_labels(self._predicted, self.loader.labels, self.clean)
         evaluated, name = self._evaluated, self._evaluated_name
         if evaluated is not None:
-            logits = self._eval_logits(self.state.tensors(), evaluated.inputs)
+            logits = self._split_logits(self.state.tensors(), evaluated.inputs)
             row[name] = accuracy(logits, evaluated.labels)
             row["calibration_error"] = calibration_error(logits, evaluated.labels)
             self._unpredicted.copy_(unpredicted(logits, self._expected))
             row[UNPREDICTED] = self._unpredicted.sum()
         row["gradient_norm"] = self._norms.mean()
         if self.validation is not None and self.validation is not evaluated:
-            logits = self._eval_logits(self.state.tensors(), self.validation.inputs)
+            logits = self._split_logits(self.state.tensors(), self.validation.inputs)
             row[HELD_OUT_ACCURACY] = accuracy(logits, self.validation.labels)
         if self.state.ema_weights is not None and evaluated is not None:
-            logits = self._eval_logits(self.state.ema_tensors(), evaluated.inputs)
+            logits = self._split_logits(self.state.ema_tensors(), evaluated.inputs)
             row[f"{name}_ema"] = accuracy(logits, evaluated.labels)
         row[DIVERGED_STEP] = first_nonfinite(self._losses + self._norms)
         return row
+
+    def copy_first_rank(self) -> None:
+        """Make all that training changes what it is on rank 0."""
+        self.ranks.copy_first(self.state_dict().values())
+        self.state.refresh_compute_weights()
 
     def disbelieved(self) -> list[tuple[str, str, int]]:
         """The given labels that the last epoch's predictions differ from, the most frequent."""
@@ -243,18 +291,34 @@ class RunTrainer:
         """The names of the classes that nothing was predicted as when last measured."""
         return [self.inputs.classes[k] for k in self._unpredicted.nonzero().flatten().tolist()]
 
-    def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Tensor) -> Tensor:
+    def _split_logits(self, tensors: dict[str, Tensor] | None, inputs: Samples) -> Tensor:
+        """The same of a whole split, of which each rank computes a part."""
+        if self.ranks.alone:
+            return self._eval_logits(tensors, inputs)
+        part = self.ranks.part(len(inputs))
+        own = (
+            self._eval_logits(tensors, select(inputs, part)) if _length(part) else self._no_logits()
+        )
+        return self.ranks.gather(own, part, len(inputs))
+
+    def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Samples) -> Tensor:
         """The network's logits in eval mode."""
         was_training = self.network.training
         self.network.eval()
         size = max(self.loader.batch_size, min(2048, self.loader.chunk_size()))
         parts = [
-            forward(self.network, tensors, self.loader.normalize(part), self.compute_dtype)
-            for part in torch.split(inputs, size)
+            forward(self.network, tensors, self.loader.evaluated(part), self.compute_dtype)
+            for part in parts_of(inputs, size)
         ]
         if was_training:
             self.train_mode()
         return torch.cat(parts)
+
+    @property
+    def evaluates_files(self) -> bool:
+        """Whether a measurement decodes images, which no graph can capture."""
+        splits = (self.test, self.validation)
+        return any(s is not None and isinstance(s.inputs, ImageFiles) for s in splits)
 
     def train_mode(self) -> None:
         """Set the network to training mode, but batch norms that the run freezes."""
@@ -287,5 +351,10 @@ class RunTrainer:
         return changed if compute is None else [*changed, compute]
 
     def global_seed(self, epoch: int) -> int:
-        """The seed for what draws from the global generators, such as dropout."""
-        return derive(self.run.seed, "global", epoch) % 2**32
+        """The seed for what draws from the global generators, such as dropout; each rank's own."""
+        rank = () if self.ranks.first else ("rank", self.ranks.rank)
+        return derive(self.run.seed, "global", epoch, *rank) % 2**32
+
+
+def _length(part: slice) -> int:
+    return int(part.stop - part.start)

@@ -1,0 +1,266 @@
+"""Image files like a tensor that is decoded where it is read, by workers, ahead of who reads it.
+
+The workers are threads: Pillow decodes and resizes without holding Python's lock, so that threads
+keep as many cores busy as processes do, and copy nothing between them (benchmarks/streaming.py).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .._errors import UsageError, require
+from ..sources import Problems
+from ._decode import UnreadableError, read_image
+
+_AHEAD = 2  # parts that are decoded before they are asked for, or more where parts are small
+_AHEAD_IMAGES = 8  # for each worker
+_MOST_TOGETHER = 16  # images that a worker is handed at once
+_BLOCK = 1 << 26  # bytes that are read together in a pass over all images
+_Problem = tuple[int, str]
+
+
+def workers() -> int:
+    """How many threads decode: one for each core that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def checksum(image: NDArray[np.uint8]) -> int:
+    """Of a decoded image; never 0, which stands for one that could not be read."""
+    return zlib.crc32(image.data) or 1
+
+
+class ImageStore:
+    """Image files, and what is kept of them once they are decoded.
+
+    Args:
+        files: of the images.
+        shape: channels, height and width that they are brought to.
+        places: what to call each in a message.
+        digest: of the files and of how they are decoded.
+        keep: how many of the first ones to keep in memory. Every epoch reads each image once, so
+            that any fixed part is worth as much as any other, and none has to make room.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str | Path],
+        shape: Sequence[int],
+        places: Sequence[str] | None = None,
+        *,
+        digest: str = "",
+        keep: int = 0,
+    ) -> None:
+        require("PIL.Image", "images", "an image file")
+        self.files = files
+        self.shape = tuple(shape)
+        self.places = places
+        self.digest = digest
+        self.memory = np.empty((min(keep, len(files)), *self.shape), np.uint8)
+        self.kept = np.zeros(len(self.memory), np.bool_)
+        self.cached: NDArray[np.uint8] | None = None  # [N, C, H, W], in a file
+        self.checksums: NDArray[np.uint32] | None = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+    @property
+    def pool(self) -> concurrent.futures.ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(workers(), "decode")
+        return self._pool
+
+    def place(self, at: int) -> str:
+        """What a message calls an image: its file, or its line in a table with its file."""
+        file = str(self.files[at])
+        if self.places is None or file in self.places[at]:
+            return file if self.places is None else self.places[at]
+        return f"{self.places[at]} ({file})"
+
+    def load(self, at: int, into: NDArray[np.uint8]) -> str | None:
+        """Write an image [C, H, W]; what is wrong with it, if it cannot be read."""
+        if at < len(self.kept) and self.kept[at]:
+            into[...] = self.memory[at]
+            return None
+        if not self._load_cached(at, into):
+            try:
+                into[...] = read_image(self.files[at], self.shape).transpose(2, 0, 1)
+            except UnreadableError as error:
+                into[...] = 0
+                return str(error)
+        if at < len(self.kept):
+            self.memory[at] = into
+            self.kept[at] = True
+        return None
+
+    def _load_cached(self, at: int, into: NDArray[np.uint8]) -> bool:
+        """Whether the cache has an image, which is not so if it could not be read or is damaged."""
+        if self.cached is None or self.checksums is None:
+            return False
+        into[...] = self.cached[at]
+        return checksum(into) == int(self.checksums[at])
+
+    def load_many(self, index: Sequence[int], into: NDArray[np.uint8]) -> list[_Problem]:
+        found = ((at, self.load(at, row)) for at, row in zip(index, into, strict=True))
+        return [(at, problem) for at, problem in found if problem is not None]
+
+    def begin(self, index: NDArray[np.int64], *, pin: bool = False) -> Part:
+        """Have images decoded; `Part.wait` waits for it."""
+        images = torch.empty((len(index), *self.shape), dtype=torch.uint8, pin_memory=pin)
+        rows = images.numpy()
+        together = min(_MOST_TOGETHER, max(1, len(index) // (4 * workers())))
+        futures = [
+            self.pool.submit(
+                self.load_many, index[i : i + together].tolist(), rows[i : i + together]
+            )
+            for i in range(0, len(index), together)
+        ]
+        return Part(index, images, futures)
+
+    def blocks(self) -> Iterator[Part]:
+        """All images in their order, some at a time."""
+        size = max(1, _BLOCK // max(1, int(np.prod(self.shape))))
+        numbers = np.arange(len(self.files), dtype=np.int64)
+        parts = (numbers[i : i + size] for i in range(0, len(numbers), size))
+        started: deque[Part] = deque()
+        for index in parts:
+            started.append(self.begin(index))
+            if len(started) > _AHEAD:
+                yield started.popleft()
+        yield from started
+
+    def report(self, found: Iterable[_Problem], problems: Problems) -> None:
+        for at, problem in found:
+            problems.add(self.place(at), problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some images that are being decoded."""
+
+    index: NDArray[np.int64]
+    images: Tensor
+    futures: list[concurrent.futures.Future[list[_Problem]]]
+
+    def wait(self) -> list[_Problem]:
+        """Those that could not be read, when all are done."""
+        return [problem for future in self.futures for problem in future.result()]
+
+
+class ImageFiles:
+    """Images of a store like a tensor uint8 [N, C, H, W] in main memory.
+
+    ``images[index]`` is a tensor. Who knows what will be read next says so by `expect`, and is
+    then served by workers that are ahead. `select` gives others of the same store.
+
+    Attributes:
+        shape: [N, C, H, W], as of a tensor.
+        dtype: uint8.
+        pin: whether what is read lies in memory that a GPU copies from by itself.
+    """
+
+    dtype = torch.uint8
+    ndim = 4
+    device = torch.device("cpu")
+    is_cuda = False
+
+    def __init__(self, store: ImageStore, index: NDArray[np.int64] | None = None) -> None:
+        self.store = store
+        self.index = np.arange(len(store.files), dtype=np.int64) if index is None else index
+        self.shape = torch.Size((len(self.index), *store.shape))
+        self.pin = False
+        self._expected: Iterator[NDArray[np.int64]] = iter(())
+        self._parts: deque[Part] = deque()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def select(self, index: Tensor | slice) -> ImageFiles:
+        """The images at these indices, of the same store, with an order of reading of its own."""
+        at = index if isinstance(index, slice) else _host(index)
+        return ImageFiles(self.store, self.index[at])
+
+    def __getitem__(self, index: Tensor | slice) -> Tensor:
+        """The images at these indices, decoded."""
+        chosen = self.index[index if isinstance(index, slice) else _host(index)]
+        if self._parts and np.array_equal(self._parts[0].index, chosen):
+            part = self._parts.popleft()
+            self._start_ahead()
+        else:
+            part = self.store.begin(chosen, pin=self.pin)
+        self.store.report(part.wait(), Problems(skip=False))
+        return part.images
+
+    def expect(self, parts: Iterable[Tensor]) -> None:
+        """Say which indices will be asked for, in this order; what was said before is forgotten."""
+        self._forget()
+        self._expected = (self.index[_host(part)] for part in parts)
+        self._start_ahead()
+
+    def expects(self, index: Tensor) -> bool:
+        """Whether these are what is next in the order that `expect` was told."""
+        chosen = self.index[_host(index)]
+        return bool(self._parts) and np.array_equal(self._parts[0].index, chosen)
+
+    def _forget(self) -> None:
+        for part in self._parts:
+            for future in part.futures:
+                future.cancel()
+        self._parts.clear()
+
+    def __del__(self) -> None:  # or the end of the program would wait for what nobody reads
+        self._forget()
+
+    def _start_ahead(self) -> None:
+        """Keep workers busy; and no more in memory than that takes."""
+        fewest = _AHEAD_IMAGES * workers()
+        while len(self._parts) < _AHEAD or sum(len(p.index) for p in self._parts) < fewest:
+            index = next(self._expected, None)
+            if index is None:
+                return
+            self._parts.append(self.store.begin(index, pin=self.pin))
+
+
+def _host(index: Tensor) -> NDArray[np.int64]:
+    return index.detach().cpu().numpy().astype(np.int64, copy=False)
+
+
+Inputs = Tensor | ImageFiles
+"""Samples, resident or decoded where they are read."""
+
+
+def select(inputs: Inputs, index: Tensor | slice) -> Inputs:
+    """Some of the inputs; of image files without decoding any."""
+    return inputs.select(index) if isinstance(inputs, ImageFiles) else inputs[index]
+
+
+def parts_of(inputs: Inputs, size: int) -> Iterator[Tensor]:
+    """The inputs in their order, a part at a time; of image files the next ones are decoded."""
+    if not isinstance(inputs, ImageFiles):
+        yield from torch.split(inputs, size)
+        return
+    parts = torch.split(torch.arange(len(inputs)), size)
+    inputs.expect(parts)
+    for part in parts:
+        yield inputs[part]
+
+
+def resident(inputs: Inputs, what: str) -> Tensor:
+    """The inputs as a tensor.
+
+    Raises:
+        UsageError: they are decoded as they are read.
+    """
+    if isinstance(inputs, ImageFiles):
+        raise UsageError(f"{what} needs all images in memory at once: give --stream no")
+    return inputs

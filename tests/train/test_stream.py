@@ -1,0 +1,169 @@
+"""Runs on images that are decoded as they are read: the numbers of resident ones, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from noiseproof import data, train
+from noiseproof.catalogue import DATASETS
+from noiseproof.data._keep import Keeping
+from noiseproof.data._stream import ImageFiles
+from noiseproof.runs import Run
+from noiseproof.train._setup import Setup
+from tests.data.trees import truncate, write_folder, write_imagenet, write_webvision
+
+
+@pytest.fixture
+def photos(tmp_path):
+    root = tmp_path / "photos"
+    write_folder(root / "train", each=12)
+    write_folder(root / "test", each=5)
+    return root
+
+
+def run_on(folder, **settings) -> Run:
+    given = {"epochs": 3, "model": "cnn4", "batch_size": 5, "device": "cpu", "image_size": 16}
+    return Run(dataset=f"folder:{folder}", **given | settings)
+
+
+def history(result):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in result.history]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"crop": 2, "flip": True, "ema": 0.9},
+        {"holdout": 0.25, "crop_size": 12, "crop": 0},
+        {"noise": "symmetric", "rate": 0.4, "mixup": 0.2, "crop": 0},
+    ],
+)
+def test_the_numbers_are_those_of_resident_images(photos, tmp_path, monkeypatch, settings):
+    expected = train.fit(run_on(photos, stream="no", **settings))
+    cache = tmp_path / "cache"
+    monkeypatch.setattr(Keeping, "in_memory", lambda self: 0)
+    for given in ({}, {"cache": str(cache)}, {"cache": str(cache)}):
+        run = run_on(photos, stream="yes", **given, **settings)
+        assert run.resolve().hash == expected.run.hash
+        found = train.fit(run)
+        assert history(found) == history(expected)
+        ours, theirs = (r.network.state_dict() for r in (found, expected))
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_images_stay_in_their_files(photos):
+    trainer = Setup().trainer(run_on(photos, stream="yes", holdout=0.25).resolve())
+    for inputs in (trainer.loader.inputs, trainer.test.inputs, trainer.validation.inputs):
+        assert isinstance(inputs, ImageFiles)
+    assert trainer.evaluates_files
+    assert not Setup().trainer(run_on(photos, stream="no").resolve()).evaluates_files
+
+
+def test_resumed_in_the_middle(photos, tmp_path):
+    """Streamed up to an epoch, resident from then on."""
+    run = run_on(photos, crop=2)
+    whole = train.fit(run)
+
+    def stop(progress):
+        if progress.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train.fit(dataclasses.replace(run, stream="yes"), out=tmp_path / "runs", on_epoch=stop)
+    resumed = train.fit(dataclasses.replace(run, stream="no"), out=tmp_path / "runs")
+    assert history(resumed) == history(whole)
+
+
+def test_data_that_is_given_may_stream(photos, tmp_path):
+    results = [
+        train.fit(
+            Run(epochs=2, model="mlp", batch_size=5, device="cpu"), out=tmp_path / stream,
+            data=data.from_folder(photos, image_size=8, stream=stream), name="own",
+        )
+        for stream in ("yes", "no")
+    ]  # fmt: skip
+    assert history(results[0]) == history(results[1])
+
+
+def test_noise_that_reads_all_images_says_so(photos):
+    run = run_on(photos, stream="yes", noise="instance", rate=0.2)
+    with pytest.raises(ValueError, match=r"instance noise needs all images in memory.*--stream no"):
+        train.fit(run)
+
+
+def test_a_model_is_trained_on_a_part_and_predicts_the_middle(photos, tmp_path, monkeypatch):
+    result = train.fit(run_on(photos, crop_size=12, crop=0, image_size=16), out=tmp_path)
+    model = train.load(result.folder)
+    assert (model.inputs.shape, model.inputs.stored) == ((3, 12, 12), (3, 16, 16))
+    from noiseproof.cli._predict import _image
+
+    found = _image(photos / "test/cat/1.png", model)
+    whole = data.from_folder(photos, image_size=16).test.images[1]
+    assert torch.equal(torch.tensor(found[0]).permute(2, 0, 1), whole[:, 2:14, 2:14])
+    tested = data.from_folder(photos, image_size=16, stream="yes").test
+    streamed = model.predict_proba(tested.inputs, batch_size=3)
+    resident = data.from_folder(photos, image_size=16, stream="no").test.images
+    assert torch.equal(streamed, model.predict_proba(resident, batch_size=3))
+    assert torch.equal(streamed, model.predict_proba(resident[:, :, 2:14, 2:14], batch_size=3))
+    with pytest.raises(ValueError, match="crop_size=20 is larger than the images, 16x16"):
+        train.fit(run_on(photos, crop_size=20, crop=0))
+
+
+def test_settings():
+    plain = Run(dataset="webvision", loss="ce").resolve()
+    kept = Run(dataset="webvision", loss="ce", stream="yes", cache="x", skip_unreadable=True)
+    assert kept.resolve().hash == plain.hash
+    assert kept.resolve() == plain
+    assert "stream" not in plain.settings()
+    assert (plain.crop_size, plain.flip, plain.model) == (224, True, "resnet50-imagenet")
+    assert (
+        Run(dataset="cifar10", crop_size=0).resolve().hash == Run(dataset="cifar10").resolve().hash
+    )
+    with pytest.raises(ValueError, match="skip_unreadable is for data of your own"):
+        Run(dataset="cifar10", skip_unreadable=True)
+    with pytest.raises(ValueError, match="stream is one of auto, yes, no"):
+        Run(stream="maybe")
+    own = Run(dataset="webvision-val", loss="nce+rce").resolve()
+    assert own.loss == Run(dataset="webvision", loss="nce+rce").resolve().loss
+    assert own.method == "NCE+RCE"
+    assert own.hash != Run(dataset="webvision", loss="nce+rce").resolve().hash
+
+
+@pytest.fixture
+def small_webvision(monkeypatch):
+    """Images of 18 pixels in place of 256, of which parts of 16 are trained on."""
+    for name in ("webvision", "webvision-val"):
+        entry = DATASETS[name]
+        protocols = {
+            k: dataclasses.replace(p, crop_size=16, model="cnn4", batch_size=32)
+            for k, p in entry.protocols.items()
+        }
+        small = dataclasses.replace(entry, shape=(3, 18, 18), protocols=protocols)
+        monkeypatch.setitem(DATASETS, name, small)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "authors"])
+def test_webvision_streamed_and_resident(tmp_path, small_webvision, protocol):
+    write_webvision(tmp_path)
+    write_imagenet(tmp_path)
+    settings = {"dataset": "webvision", "loss": "nce+mae", "epochs": 2, "protocol": protocol}
+    run = Run(**settings, device="cpu")
+    results = [
+        train.fit(dataclasses.replace(run, stream=stream), data_root=tmp_path)
+        for stream in ("yes", "no")
+    ]
+    assert history(results[0]) == history(results[1])
+
+
+def test_webvision_with_damaged_images(tmp_path, small_webvision):
+    base = write_webvision(tmp_path)
+    truncate(base / "google/q0001/0.jpg")
+    run = Run(dataset="webvision-val", loss="ce", epochs=1, device="cpu", stream="yes")
+    with pytest.raises(ValueError, match=r"q0001/0.jpg: a damaged image .* --skip-unreadable"):
+        train.fit(run, data_root=tmp_path)
+    with pytest.warns(UserWarning, match="left out what cannot be read"):
+        result = train.fit(dataclasses.replace(run, skip_unreadable=True), data_root=tmp_path)
+    assert len(result.history) == 1
