@@ -39,6 +39,7 @@ from noiseproof.data._stream import ImageFiles, ImageStore, workers
 STORED, CUT = (3, 256, 256), 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 GOAL = 0.95  # of what the workers can decode
+PAIRS = 5  # measurements of both in a round
 
 
 def make_files(folder: Path, count: int) -> list[str]:
@@ -106,7 +107,7 @@ def main() -> None:
     gpu = args.device == "cuda"
     device = torch.cuda.get_device_name() if gpu else f"{os.cpu_count()} CPU cores"
     named = {name.replace(" ", "_"): round(value) for name, value in found.items()}
-    row = {"device": device, "model": args.model, "batch": args.batch, "workers": workers()}
+    row = {"device": device, "model": args.model, "batch": args.batch, "threads": workers()}
     row |= named | {"kept": round(statistics.median(shares), 3), "limits": limits}
     row |= {"torch": torch.__version__, "python": platform.python_version()}
     save(__file__, [row], beside="device")
@@ -174,8 +175,6 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
                               8 * args.batch, device),
                 "augment": timed(augmented, 8 * args.batch, device),
                 "step": timed(lambda: steps(args.steps), args.steps * args.batch, device),
-                "workers": of_workers(threads, decode, files),
-                "stream": timed(lambda: stream(ImageStore(files, STORED)), count, "cpu"),
                 "processes": of_workers(processes, decode, files),
                 "loader": timed(lambda: [None for _ in loader().epoch(0)], count, device),
                 "cache": timed(lambda: stream(cached), count, "cpu"),
@@ -183,6 +182,10 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
             }  # fmt: skip
             for name, value in row.items():
                 rates.setdefault(name, []).append(value)
+            for _ in range(PAIRS):  # one after the other, so that both have the same company
+                rates.setdefault("workers", []).append(of_workers(threads, decode, files))
+                streamed = timed(lambda: stream(ImageStore(files, STORED)), count, "cpu")
+                rates.setdefault("stream", []).append(streamed)
     return rates
 
 
