@@ -268,6 +268,16 @@ def test_a_bench_on_one_s_own_data(tables, capsys, command):
     assert "@" + settings["dataset"].partition("@")[2] not in page.partition("<script")[0]
 
 
+def test_settings_of_a_grid_by_flags(tables, command, capsys):
+    command("bench", "--dataset", "csv:train.csv", "--ignore", "real", "--loss", "ce", "--seeds", 0,
+            "--lr", 0.01, 0.1, "--optimizer", "sgd", "--batch-size", 50, "--epochs", 1,
+            "--workers", 1, "--device", "cpu")  # fmt: skip
+    assert "lr 0.01" in capsys.readouterr().out
+    runs = [record.run for record in results.read(tables / "runs").records]
+    assert sorted(run.lr for run in runs) == [0.01, 0.1]
+    assert {(run.optimizer, run.batch_size) for run in runs} == {("sgd", 50)}
+
+
 def test_the_same_data_in_a_grid_of_a_file(tables, command, capsys):
     grid = tables / "grid.toml"
     grid.write_text(

@@ -50,6 +50,12 @@ class GridFlags:
     """go on without files and rows of your data that cannot be read"""
     model: str | None = None
     """network by name, or one of your own, mymodule:name; by default what suits the data"""
+    optimizer: str | None = None
+    """sgd or adamw; by default what suits the data"""
+    lr: tuple[float, ...] = ()
+    """learning rates, each of which is tried; by default the one that suits the data"""
+    batch_size: int | None = None
+    """samples a step; by default what suits the data"""
     imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
     """modules of your own to import first, whose registered losses a text may then name"""
     weights: str = ""
