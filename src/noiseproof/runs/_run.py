@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from .. import catalogue, syntax
 from .._errors import UsageError
 from .._hints import match_name, nearest
-from .._imports import file_digest, identify, is_import, load
+from .._imports import is_import, load
 from ..sources import Source, is_source, meant_source, source_named
+from ._own import Own
 from ._resolved import ResolvedRun, check_name
 from ._schedules import SCHEDULES
 
@@ -254,7 +255,7 @@ class Run:
             name: of the run, by which its results are found again.
         """
         given = dict(overrides or {})
-        own = _Own()
+        own = Own()
         content = None if "data" in given else self.content()
         if content is not None:
             dataset, own.paths["data"] = content.name, self._source().to_json()
@@ -336,7 +337,7 @@ class Run:
         noise, rate, _ = self._resolved_noise(dataset, {})
         if is_import(self.loss):
             return ""
-        self._imported(_Own())
+        self._imported(Own())
         return catalogue.resolve_loss(
             self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
         ).note
@@ -399,7 +400,7 @@ class Run:
             return clean, 0.0, "paper"
         return noise, self.rate, self.variant or variant
 
-    def _imported(self, own: _Own) -> tuple[str, ...]:
+    def _imported(self, own: Own) -> tuple[str, ...]:
         """Import the modules whose losses the text may name."""
         found = tuple(sorted({own.identified(name, "import") for name in self.imports}))
         for name in found:
@@ -407,7 +408,7 @@ class Run:
         return found
 
     def _resolved_loss(
-        self, dataset: str, noise: str, rate: float, given: dict[str, str], own: _Own
+        self, dataset: str, noise: str, rate: float, given: dict[str, str], own: Own
     ) -> tuple[str, float, float | None]:
         """The loss's text, the L1 weight, and the weight decay where not the protocol's."""
         if "loss" in given:
@@ -437,35 +438,6 @@ class Run:
         noise = self.noise or (usual if known is None else known.noise)
         noise = catalogue.noise_title(noise, self.rate)
         return f"{self.dataset}, {noise}, {self.loss}, seed {self.seed}"
-
-
-class _Own:
-    """What a run names of the user's own: told apart by digests, and where it is."""
-
-    def __init__(self) -> None:
-        self.paths: dict[str, str] = {}
-        self.modules: list[str] = []
-
-    def identified(self, name: str, what: str) -> str:
-        """A name with its digest."""
-        found, folder = identify(name.strip(), what)
-        module = found.partition("@")[0].partition(":")[0]
-        if folder:
-            self.paths[f"import {module}"] = folder
-        self.modules += [module] if what == "import" else []
-        return found
-
-    def file(self, name: str, what: str) -> str:
-        """The name of a file, without its folder, with its digest."""
-        try:
-            path = Path(name).expanduser().absolute()
-            there = path.is_file()
-        except (OSError, ValueError, RuntimeError):  # a text that can be the name of no file
-            there = False
-        if not there:
-            raise UsageError(f"{what}: there is no file {name!r:.200}")
-        self.paths[what] = str(path)
-        return f"{path.name}@{file_digest(path)}"
 
 
 def _uses_own_loss(loss: str, but_of: Sequence[str] = ()) -> bool:

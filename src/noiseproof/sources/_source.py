@@ -9,6 +9,7 @@ from pathlib import Path
 from .._errors import UsageError
 
 FORMS = ("folder", "csv", "parquet", "npz")
+LABEL = "label"  # the column of the labels, where none is named
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".npz": "npz"}
 
 

@@ -10,25 +10,8 @@ import pytest
 
 import noiseproof
 from noiseproof import bench as benches
-from noiseproof import cli
 from noiseproof.results import Record, write_bundle
 from noiseproof.train import Run
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    def invoke(*arguments: str, width: int = 120) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["noiseproof", *arguments])
-        monkeypatch.setenv("COLUMNS", str(width))
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return invoke
 
 
 def test_lists_every_loss(run):
