@@ -91,6 +91,11 @@ ROOMS = {
     ),
     "bench": ("catalogue", "runs", "sources", "train", "results"),
     "report": ("catalogue", "runs", "results", "syntax"),
+    "tools": (
+        "syntax", "catalogue", "runs", "sources", "losses", "noise", "data", "models", "results",
+        "train", "bench", "report",
+    ),
+    "integrations": ("catalogue", "losses", "models", "tools"),
 }  # fmt: skip
 
 
@@ -123,11 +128,16 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")),
+]
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / name)
     assert blocks or name not in ("README.md", "CONTRIBUTING.md", "docs/imbalance.md")
     for block in blocks:
@@ -147,6 +157,6 @@ def test_generated_tables_are_up_to_date():
 
 
 def test_links_lead_somewhere():
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"

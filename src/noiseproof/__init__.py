@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import catalogue as catalogue
     from . import data as data
     from . import functional as functional
+    from . import integrations as integrations
     from . import losses as losses
     from . import models as models
     from . import noise as noise
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from . import runs as runs
     from . import syntax as syntax
     from . import theory as theory
+    from . import tools as tools
     from . import train as train
     from ._errors import MissingExtraError, UsageError
     from .losses import (
@@ -106,6 +108,7 @@ __all__ = [
     "forward_correction",
     "from_function",
     "functional",
+    "integrations",
     "logit_clip",
     "losses",
     "models",
@@ -120,12 +123,13 @@ __all__ = [
     "symmetrize",
     "syntax",
     "theory",
+    "tools",
     "train",
 ]
 
 _PACKAGES = (
-    "bench", "catalogue", "data", "functional", "losses", "models", "noise", "report", "results",
-    "runs", "syntax", "theory", "train",
+    "bench", "catalogue", "data", "functional", "integrations", "losses", "models", "noise",
+    "report", "results", "runs", "syntax", "theory", "tools", "train",
 )  # fmt: skip
 
 _ERRORS = ("MissingExtraError", "UsageError")

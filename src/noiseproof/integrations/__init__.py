@@ -1,0 +1,1 @@
+"""noiseproof inside other libraries: import the module that is named after the library."""
