@@ -41,7 +41,7 @@ def test_a_bar_while_all_losses_are_checked(few_losses, stderr, capsys):
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.getvalue())
     assert ("checking mae" in shown) == is_terminal
     if not is_terminal:
-        assert shown == ""
+        assert shown.strip() == ""  # older releases of rich end with an empty line
     out = capsys.readouterr().out
     assert "checking" not in out
     assert [line.split()[0] for line in out.splitlines()[-2:]] == ["ce", "mae"]

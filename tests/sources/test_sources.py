@@ -490,7 +490,7 @@ def test_faults_of_folders(tmp_path, photos):
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("truncated", "a damaged image"), ("text", "no image"), ("deep", "mode I;16; save it with 8")],
+    [("truncated", "a damaged image"), ("text", "no image"), ("deep", "mode I.*; save it with 8")],
 )
 def test_an_image_that_cannot_be_read(photos, fault, message):
     bad = photos / "cat" / "1.png"
