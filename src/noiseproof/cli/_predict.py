@@ -57,7 +57,7 @@ def predict(
 
 def _without_folders(files: Iterable[Path]) -> Iterator[Path]:
     """The files, and in place of a folder the images in it."""
-    from noiseproof.sources._folders import images_in
+    from noiseproof.sources import images_in
 
     for file in files:
         if not file.is_dir():
@@ -81,8 +81,7 @@ def _read(file: Path, model: Model) -> Any:
 
 def _table(file: Path, model: Model) -> Any:
     """The columns of a table that the run was trained on."""
-    from noiseproof.sources import Problems
-    from noiseproof.sources._tables import numbers, read_table
+    from noiseproof.sources import Problems, numeric_columns, read_table
 
     columns, kind = model.inputs.columns, model.inputs.kind
     if not columns:
@@ -92,7 +91,7 @@ def _table(file: Path, model: Model) -> Any:
     table = read_table(file, form, file.read_bytes(), problems)
     values = [table.column(name, "") for name in columns]
     if kind == "features":
-        return numbers(table, columns, problems)
+        return numeric_columns(table, columns, problems)
     if kind == "text":
         return [str(value) for value in values[0]]
     import numpy as np
@@ -119,7 +118,7 @@ def _npz(file: Path) -> Any:
 
 def _image(file: Path, model: Model) -> Any:
     """An image as it was read for training."""
-    from noiseproof.data._decode import UnreadableError, read_image
+    from noiseproof.data import UnreadableError, read_image
 
     if model.inputs.kind != "image":
         raise UsageError(f"{file} is no table, and the run was trained on {model.inputs.kind}")

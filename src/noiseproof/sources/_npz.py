@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from .._errors import UsageError
 from . import Kind
+from ._layout import layout_of
 
 INPUTS = ("x", "images", "features", "inputs", "tokens", "input_ids", "data")
 LABELS = ("y", "labels", "label", "targets")
 TRAIN, TEST = ("train",), ("test", "val", "valid")
-_CHANNELS = (1, 3)  # of images: grey and colour
 
 
 def read_arrays(path: Path, content: bytes) -> dict[str, NDArray[Any]]:
@@ -84,15 +84,11 @@ def _channels_first(path: Path, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Images [N, C, H, W]."""
     if images.ndim == 3:
         return images[:, None]
-    first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
-    if not first and not last:
+    layout = layout_of(images.shape)
+    if layout is None:
         raise UsageError(
             f"{path}: images are [N, C, H, W] or [N, H, W, C] of 1 or 3 channels, and these are "
-            f"{list(images.shape)}"
+            f"{list(images.shape)}, which could be both or neither; give them to data.from_arrays "
+            "with its layout"
         )
-    if first and last and images.shape[1:] != (1, 1, 1):
-        raise UsageError(
-            f"{path}: images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; give them "
-            "to data.from_arrays with its layout"
-        )
-    return images if first else np.moveaxis(images, 3, 1)
+    return images if layout == "NCHW" else np.moveaxis(images, 3, 1)

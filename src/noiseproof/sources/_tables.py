@@ -176,7 +176,7 @@ def _parquet(path: Path, content: bytes) -> Table:
     return Table(path, columns, list(range(1, found.num_rows + 1)), "row")
 
 
-def numbers(table: Table, names: Sequence[str], problems: Problems) -> NDArray[np.float32]:
+def numeric_columns(table: Table, names: Sequence[str], problems: Problems) -> NDArray[np.float32]:
     """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported.
 
     True and false are 1 and 0.

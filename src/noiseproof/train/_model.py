@@ -16,8 +16,7 @@ from .. import models
 from .._errors import UsageError
 from .._files import write_atomically
 from .._imports import is_import
-from ..data import Augment, Dataset, TextCoding
-from ..data._stream import ImageFiles, parts_of
+from ..data import Augment, Dataset, ImageFiles, TextCoding, parts_of
 from ..results import Folder
 from ..runs import ResolvedRun
 from ..sources import Kind
