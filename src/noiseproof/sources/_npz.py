@@ -19,9 +19,25 @@ LABELS = ("y", "labels", "label", "targets")
 TRAIN, TEST = ("train",), ("test", "val", "valid")
 
 
-def read_arrays(path: Path, content: bytes) -> dict[str, NDArray[Any]]:
+def read_inputs(path: Path, content: bytes) -> NDArray[Any]:
+    """Of a file without labels, or beside them, the array of what is predicted."""
+    arrays = read_arrays(path, content, single="x")
+    name = next((name for name in INPUTS if name in arrays), None) or pick(arrays, INPUTS, TEST)
+    if name is None and len(arrays) == 1:
+        name = next(iter(arrays))
+    if name is None:
+        raise UsageError(f"{path} holds {', '.join(arrays)}; call what is predicted 'x'")
+    if not arrays[name].ndim:
+        raise UsageError(f"{path}: inputs are [samples, ...], and {name} is a single value")
+    return arrays[name]
+
+
+def read_arrays(path: Path, content: bytes, *, single: str = "") -> dict[str, NDArray[Any]]:
+    """The arrays of a file by name; a file that is one array needs a name to call it by."""
     try:
         file = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(file, np.ndarray) and single:
+            return {single: file}
         if isinstance(file, np.ndarray):
             raise UsageError(f"{path} holds one array; an npz file with x and y is needed")
         with file:
