@@ -15,10 +15,15 @@ def export(
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     /,
     *,
-    to: Literal["safetensors", "torch", "onnx"] | None = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    to: Annotated[
+        Literal["safetensors", "torch", "onnx"] | None,
+        tyro.conf.arg(metavar="{safetensors,torch,onnx}", help_behavior_hint=""),
+    ] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
-    network: Annotated[str | None, tyro.conf.arg(metavar="MODULE:NAME")] = None,
+    network: Annotated[
+        str | None, tyro.conf.arg(metavar="MODULE:NAME", help_behavior_hint="")
+    ] = None,
 ) -> None:
     """Write a trained model for other programs: noiseproof export runs/HASH --to onnx.
 

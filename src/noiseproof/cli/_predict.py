@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,11 +22,13 @@ def predict(
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")],
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     probabilities: tyro.conf.FlagCreatePairsOff[bool] = False,
     skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
-    network: Annotated[str | None, tyro.conf.arg(metavar="MODULE:NAME")] = None,
+    network: Annotated[
+        str | None, tyro.conf.arg(metavar="MODULE:NAME", help_behavior_hint="")
+    ] = None,
     device: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto",
 ) -> None:
     """Predict classes with a trained run: noiseproof predict runs/HASH photo.png new.csv.
@@ -72,7 +73,7 @@ def predict(
                     rows.append([str(file), index, model.classes[best], f"{row[best]:.6f}", *all_])
                 advance(len(chances), 0)
     for line in problems.summary():
-        warnings.warn(line, stacklevel=2)
+        say(f"noiseproof: warning: {line}", sys.stderr)
     if len(rows) == 1:
         raise UsageError("nothing was predicted: no sample could be read")
     text = csv_text(rows)

@@ -21,7 +21,8 @@ from ._model import Inputs, Model
 
 _TABLES = (".csv", ".tsv", ".gz", ".parquet")
 _ARRAYS = (".npz", ".npy")
-_PART = 512  # samples that are read and predicted together
+_IMAGES = 128  # that are decoded and predicted together
+_ROWS = 2048
 _WORKERS = min(32, (os.cpu_count() or 1) + 1)  # threads that decode
 
 
@@ -111,8 +112,8 @@ def _decoded(images: Sequence[_Image], inputs: Inputs, problems: Problems) -> It
     pool = ThreadPoolExecutor(_WORKERS, "decode")
     started: deque[list[tuple[_Image, Future[Any]]]] = deque()
     try:
-        for at in range(0, len(images), _PART):
-            some = images[at : at + _PART]
+        for at in range(0, len(images), _IMAGES):
+            some = images[at : at + _IMAGES]
             started.append([(image, pool.submit(_decode, image[0], shape)) for image in some])
             if len(started) > 1:
                 yield from _part(started.popleft(), problems)
@@ -180,8 +181,8 @@ def _filled(table: Table, name: str, problems: Problems) -> Iterator[int]:
 
 
 def _parts(file: Path, rows: Sequence[int], values: Any) -> Iterator[Part]:
-    for at in range(0, len(rows), _PART):
-        some = rows[at : at + _PART]
+    for at in range(0, len(rows), _ROWS):
+        some = rows[at : at + _ROWS]
         chosen = [values[row] for row in some] if isinstance(values, list) else values[some]
         yield Part([(file, row) for row in some], chosen)
 
