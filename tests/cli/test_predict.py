@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -267,6 +268,13 @@ def test_export_says_what_the_program_takes(runs, here, run):
     assert (code, err) == (0, "")
     assert out.splitlines()[1] == "from ids: int64 [N, 3] to probabilities: float32 [N, 3]"
     assert os.listdir(here) == ["m.pt2"]
+    script = (
+        "import sys, torch\n"
+        "made = torch.export.load('m.pt2').module()(torch.ones(5, 3, dtype=torch.int64))\n"
+        "print(list(made.shape), 'noiseproof' in sys.modules)"
+    )
+    other = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True)
+    assert other.stdout == "[5, 3] False\n"
 
 
 def test_export_to_what(runs, here, run):

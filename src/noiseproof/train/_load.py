@@ -77,7 +77,9 @@ def _from_file(path: Path, network: Network | None, ema: bool) -> Model:
     if ema:
         raise UsageError(f"{path} holds one set of weights; export the run with --ema for those")
     if not path.exists():
-        raise UsageError(f"there is no file {path}; noiseproof export RUN --to safetensors writes")
+        raise UsageError(
+            f"there is no file {path}; noiseproof export RUN --to safetensors writes one"
+        )
     library = require("safetensors", "export", "a .safetensors file")
     try:
         with library.safe_open(str(path), framework="pt") as file:
@@ -118,14 +120,25 @@ def _network(
         return models.imported(name, classes, shape, vocabulary=vocabulary, strict=False)
     if given is not None:
         return models.from_factory(given, classes, shape, vocabulary=vocabulary)
-    run = ResolvedRun.from_settings(settings)
+    try:
+        run = ResolvedRun.from_settings(settings)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
     if "network" in run.overrides:
         raise UsageError(
             f"{where} has a network of your own, {run.model}: give network=..., one of the same "
             "architecture"
         )
     if not is_import(run.model):
-        return models.build(run.model, classes, shape=shape, vocabulary=vocabulary, device="meta")
+        try:
+            return models.build(
+                run.model, classes, shape=shape, vocabulary=vocabulary, device="meta"
+            )
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+            first = str(error).split("\n")[0]
+            raise UsageError(
+                f"{where} has no inputs that {run.model} takes: {first:.200}"
+            ) from None
     library, _, name = run.model.partition(":")
     if not may_import and (library not in LIBRARIES or not _OF_A_LIBRARY.fullmatch(name)):
         name = without_digest(run.model)
