@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +19,7 @@ from ..results import Folder
 from ..sources import Kind
 
 MODEL, EMA_MODEL, INPUTS = "model.pt", "model-ema.pt", "model.json"
+_LARGEST = 3e38  # of float32
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,17 @@ class Inputs:
             or not all(type(n) is int and n > 0 for n in counts)
             or not all(isinstance(text, str) for text in (*found.classes, *found.columns))
             or not len(found.mean) == len(found.std) == (0 if found.vocabulary else found.shape[0])
-            or not all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
-            or not all(n > 0 for n in found.std)
+            or not all(type(n) in (int, float) and abs(n) < _LARGEST for n in numbers)
+            or not all(n > 1 / _LARGEST for n in found.std)
             or type(found.vocabulary) is not int
             or found.kind not in get_args(Kind)
             or (found.kind == "image" and len(found.shape) != 3)
             or (found.stored and len(found.stored) != 3)
+            or (found.coding is not None and (found.coding.length,) != found.shape)
         ):
             raise ValueError
-        return found
+        mean, std = tuple(map(float, found.mean)), tuple(map(float, found.std))
+        return replace(found, mean=mean, std=std)
 
     @property
     def raw(self) -> tuple[torch.dtype, tuple[int, ...]]:
