@@ -72,7 +72,7 @@ def probabilities(model: Model, samples: Samples) -> Iterator[tuple[Part, NDArra
     """Each part with the probabilities of its samples."""
     for part in samples.parts:
         try:
-            yield part, model.predict_proba(part.inputs).numpy()
+            yield part, np.asarray(model.predict_proba(part.inputs))
         except UsageError as error:
             raise UsageError(f"{part.places[0][0]}: {error}") from None
 
