@@ -246,6 +246,15 @@ def test_a_bar_on_a_terminal(runs, here, run, monkeypatch):
     assert "60/60" in terminal.text
 
 
+def test_a_prediction_that_is_stopped_does_not_go_on(runs, here, run, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    np.save(here / "a.npy", FEATURES)
+    monkeypatch.setattr(_samples, "read_samples", stop)
+    assert run("predict", runs["rows"], "a.npy") == (130, "", "noiseproof: stopped\n")
+
+
 # Export
 
 

@@ -79,7 +79,9 @@ def _main() -> None:
     except OSError as error:
         _end(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
     except KeyboardInterrupt:
-        _end("stopped; the same command goes on from the last epoch", 130)
+        trains = sys.argv[1:2] in (["train"], ["bench"])
+        later = "; the same command goes on from the last epoch" if trains else ""
+        _end(f"stopped{later}", 130)
     except Exception as error:
         above = traceback.format_exc()
         if own_place(error):
