@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ._errors import UsageError
+from ._errors import UsageError, level_outside
 from ._hints import nearest
 
 LIBRARIES = ("torchvision", "timm")
@@ -207,7 +207,7 @@ def _module(path: str, name: str, what: str, digest: str, folder: str, strict: b
         line = f"{what} {without_digest(name)}: {path} has changed since, from @{digest} to @{now}"
         if strict:
             raise UsageError(f"{line}; start again")
-        warnings.warn(line, ChangedSourceWarning, stacklevel=5)  # of train.load
+        warnings.warn(line, ChangedSourceWarning, stacklevel=level_outside())
     if _loaded.get(path, now) != now:
         for known in [m for m in sys.modules if m == path or m.startswith(f"{path}.")]:
             del sys.modules[known]

@@ -20,6 +20,7 @@ from noiseproof.bench import RunEvent
 from noiseproof.cli import _bench, _tables
 from noiseproof.results import Record, write_bundle
 from noiseproof.runs import Run
+from noiseproof.train._model import Inputs
 
 HOSTILE = "[red]a\x1b[31m\x00\u202e[/red]"
 SHOWN = r"[red]a\x1b[31m\x00\u202e[/red]"
@@ -214,6 +215,10 @@ def test_a_misspelt_name_gets_a_suggestion(run, tmp_path):
 def test_predicted_classes_are_printable(run, tmp_path, monkeypatch):
     class Model:
         classes = (HOSTILE, "=1+1")
+        inputs = Inputs((1, 8, 8), (0.5,), (0.5,), classes)
+
+        def to(self, device):
+            return self
 
         def predict_proba(self, images):
             return np.array([[0.9, 0.1], [0.2, 0.8]])

@@ -120,6 +120,20 @@ def test_images_of_one_pixel(shape):
         data.from_arrays(images(6, 3, 1, 1), LABELS, images(6, 3, 1, 1), LABELS)
 
 
+def test_floats_are_images_only_where_the_layout_says_so():
+    x = images(6, 8, 8, 3) / 255
+    assert data.from_arrays(x, LABELS).train.inputs.shape == (6, 8, 8, 3)  # features, as they are
+    said = data.from_arrays(x, LABELS, x, LABELS, layout="NHWC")
+    moved = np.moveaxis(x, 3, 1).astype(np.float32)
+    for part in (said.train, said.test):
+        np.testing.assert_array_equal(part.inputs.numpy(), moved)
+    np.testing.assert_allclose(said.mean, x.mean((0, 1, 2)), rtol=1e-6)  # of each channel
+    assert data.from_arrays(moved, LABELS, layout="NCHW").mean == pytest.approx(said.mean)
+    assert data.from_arrays(x[:, 0, 0], LABELS, layout="NHWC").train.inputs.shape == (6, 3)
+    with pytest.raises(UsageError, match='layout must be "NCHW" or "NHWC", not'):
+        data.from_arrays(x, LABELS, layout="HWC")
+
+
 @pytest.mark.parametrize("shape", [(6, 0, 8), (6, 8, 0), (6, 0, 8, 8), (6, 3, 0, 0)])
 def test_images_without_pixels_are_refused(shape):
     x = images(*shape)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import random
 import resource
 import shutil
@@ -356,6 +357,43 @@ def own(rng: random.Random, folder: Path) -> Case:
     return {changed: content, "options": options}, read
 
 
+def model(rng: random.Random, folder: Path) -> Case:
+    """An exported model: the bytes of the file, or the settings and inputs that it holds."""
+    import numpy as np
+    from safetensors.torch import load, save
+
+    from noiseproof import models, train
+    from noiseproof.train._model import Inputs
+
+    name, inputs = rng.choice((
+        ("mlp", Inputs((2,), (0.5, 1.0), (1.0, 2.0), ("a", "b"), "features", columns=("x", "y"))),
+        ("cnn4", Inputs((1, 4, 4), (0.5,), (0.2,), ("a", "b"), stored=(1, 6, 6))),
+        ("bag", Inputs((3,), (), (), ("a", "b"), "text", 9, coding=data.TextCoding(3, 9))),
+    ))  # fmt: skip
+    network = models.build(name, 2, shape=inputs.shape, vocabulary=inputs.vocabulary)
+    settings = Run(model=name).resolve().settings()
+    path = train.Model(network, inputs, settings).export(folder / "m.safetensors")
+    content = path.read_bytes()
+    if rng.random() < 0.3:
+        content = change_bytes(rng, content, [b"{", b"}", b'"', b"[", b"-1", b"1e999", b"\x00"])
+    else:
+        length = int.from_bytes(content[:8], "little")
+        about = json.loads(content[8 : 8 + length])["__metadata__"]
+        key = rng.choice(("inputs", "inputs", "settings"))
+        about[key] = json.dumps(change_value(rng, json.loads(about[key])))
+        content = save(load(content), about)
+    path.write_bytes(content)
+
+    def read() -> None:
+        found = train.load(path)
+        dtype, shape = found.inputs.raw
+        if math.prod(shape) < 1_000_000:  # rows of token ids may be of any length
+            batch = np.zeros((2, *shape), str(dtype).removeprefix("torch."))
+            assert found.predict_proba(batch).shape == (2, 2)
+
+    return content, read
+
+
 def expect_small_files() -> None:
     """Have the tables expect the small files of ``tests/data/writers.py``."""
     for table in (catalogue.DATASETS, catalogue.HUMAN_FILES):
@@ -366,6 +404,7 @@ def expect_small_files() -> None:
 
 PARTS: dict[str, Part] = {
     "bundle": bundle, "record": record, "loss": loss, "grid": grid, "file": file, "own": own,
+    "model": model,
 }  # fmt: skip
 
 

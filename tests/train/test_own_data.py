@@ -435,7 +435,7 @@ def test_a_table_to_predict_that_lacks_something(tables, capsys, command):
     for content, message in (
         ("a,b\n1,2\n", "new.csv has no column 'c'; it has: a, b"),
         ("f,e,d,c,b,a\n1,2,3,4,5,\n1,2,3,4,5,6\n1,2,3,4,5,6\n",
-         "new.csv, line 2: column 'a' is empty; mend it, or take it out"),
+         "new.csv, line 2: column 'a' is empty; mend it, or go on without such with"),
     ):  # fmt: skip
         (tables / "new.csv").write_text(content)
         with pytest.raises(SystemExit):

@@ -9,8 +9,7 @@ import torch
 
 from noiseproof import data, train
 from noiseproof.catalogue import DATASETS
-from noiseproof.data._keep import Keeping
-from noiseproof.data._stream import ImageFiles
+from noiseproof.data import ImageFiles, Keeping
 from noiseproof.runs import Run
 from noiseproof.train._setup import Setup
 from tests.data.trees import truncate, write_folder, write_imagenet, write_webvision

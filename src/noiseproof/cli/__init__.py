@@ -17,6 +17,7 @@ from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
 from ._bench import bench
+from ._export import export
 from ._losses import losses
 from ._predict import predict
 from ._report import report
@@ -30,6 +31,7 @@ app = SubcommandApp()
 app.command(losses)
 app.command(train)
 app.command(predict)
+app.command(export)
 app.command(bench)
 app.command(results)
 app.command(report)
@@ -77,7 +79,9 @@ def _main() -> None:
     except OSError as error:
         _end(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
     except KeyboardInterrupt:
-        _end("stopped; the same command goes on from the last epoch", 130)
+        trains = sys.argv[1:2] in (["train"], ["bench"])
+        later = "; the same command goes on from the last epoch" if trains else ""
+        _end(f"stopped{later}", 130)
     except Exception as error:
         above = traceback.format_exc()
         if own_place(error):

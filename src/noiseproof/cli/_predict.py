@@ -1,11 +1,12 @@
-"""``noiseproof predict``: the classes of images, by a trained model."""
+"""``noiseproof predict``: the classes of images, texts or rows of numbers, by a trained model."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -13,9 +14,7 @@ from noiseproof._errors import UsageError
 from noiseproof._escape import csv_text
 
 from ._tables import say
-
-if TYPE_CHECKING:
-    from noiseproof.train import Model
+from ._words import count
 
 
 def predict(
@@ -23,112 +22,83 @@ def predict(
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")],
     /,
     *,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
+    probabilities: tyro.conf.FlagCreatePairsOff[bool] = False,
+    skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
+    network: Annotated[
+        str | None, tyro.conf.arg(metavar="MODULE:NAME", help_behavior_hint="")
+    ] = None,
+    device: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto",
 ) -> None:
     """Predict classes with a trained run: noiseproof predict runs/HASH photo.png new.csv.
 
     Writes a CSV line for each sample: the file, the index in it, the class and its probability.
 
     Args:
-        run: the folder of the run.
+        run: the folder of the run, or a .safetensors file that it was exported to.
         files: images (any that Pillow reads; they are brought to size), or folders of them; tables,
             .csv or .parquet, with the columns that the run was trained on; or npz files, each with
             an array ``images`` or ``x`` or a single array.
         out: write the CSV here and not to the terminal.
+        probabilities: also write the probability of every class.
+        skip_unreadable: go on without files and rows that cannot be read.
         ema: use the moving average of the weights.
+        network: of a run with a network of your own, what makes it, if the run does not say.
+        device: cpu, cuda, cuda:1, ...; auto takes a GPU where there is one.
     """
-    from noiseproof._files import write_atomically
+    from noiseproof._files import refuse_folder, write_atomically
+    from noiseproof.sources import Problems
+    from noiseproof.train import _samples as samples
     from noiseproof.train import load
+    from noiseproof.train._setup import device_of
 
-    model = load(run, ema=ema)
-    rows: list[list[Any]] = [["file", "index", "class", "probability"]]
-    for file in _without_folders(files):
-        for i, row in enumerate(model.predict_proba(_read(file, model))):
-            best = int(row.argmax())
-            rows.append([str(file), i, model.classes[best], f"{float(row[best]):.4f}"])
+    if not files:
+        raise UsageError("which files? Name images, folders, tables or npz files after the run")
+    if out is not None:
+        refuse_folder(out)  # before anything is predicted
+    model = load(run, network=network, ema=ema).to(device_of(device))
+    problems = Problems(skip_unreadable)
+    header = ["file", "index", "class", "probability"]
+    if probabilities:
+        header += [f"probability_{name}" for name in model.classes]
+    rows: list[list[Any]] = [header]
+    with _bar() as advance:
+        for found in samples.read_samples(files, model.inputs, problems):
+            advance(0, found.count)
+            for part, chances in samples.probabilities(model, found):
+                for (file, index), row in zip(part.places, chances, strict=True):
+                    best = int(row.argmax())
+                    all_ = [f"{p:.6f}" for p in row] if probabilities else []
+                    rows.append([str(file), index, model.classes[best], f"{row[best]:.6f}", *all_])
+                advance(len(chances), 0)
+    for line in problems.summary():
+        say(f"noiseproof: warning: {line}", sys.stderr)
+    if len(rows) == 1:
+        raise UsageError("nothing was predicted: no sample could be read")
     text = csv_text(rows)
     if out is None:
         sys.stdout.write(text)
     else:
         write_atomically(out, text.encode())
-        say(f"written to {out}")
+        say(f"{count(len(rows) - 1, 'prediction')} written to {out}")
 
 
-def _without_folders(files: Iterable[Path]) -> Iterator[Path]:
-    """The files, and in place of a folder the images in it."""
-    from noiseproof.sources._folders import images_in
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal that goes away in the end; told how many are done, and how many come."""
+    if not sys.stderr.isatty():
+        yield lambda done, more: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    for file in files:
-        if not file.is_dir():
-            yield file
-            continue
-        images = images_in(file)
-        if not images:
-            raise UsageError(f"{file} is a folder without images")
-        yield from images
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("predict", total=0)
 
+        def advance(done: int, more: int) -> None:
+            total = (bar.tasks[0].total or 0) + more
+            bar.update(task, advance=done, total=total)
 
-_TABLES = (".csv", ".tsv", ".gz", ".parquet")
-
-
-def _read(file: Path, model: Model) -> Any:
-    suffix = file.suffix.lower()
-    if suffix == ".npz":
-        return _npz(file)
-    return _table(file, model) if suffix in _TABLES else _image(file, model)
-
-
-def _table(file: Path, model: Model) -> Any:
-    """The columns of a table that the run was trained on."""
-    from noiseproof.sources import Problems
-    from noiseproof.sources._tables import numbers, read_table
-
-    columns, kind = model.inputs.columns, model.inputs.kind
-    if not columns:
-        raise UsageError(f"{file} is a table, and the run was trained on none")
-    problems = Problems(skip=False, remedy="mend it, or take it out")
-    form = "parquet" if file.suffix.lower() == ".parquet" else "csv"
-    table = read_table(file, form, file.read_bytes(), problems)
-    values = [table.column(name, "") for name in columns]
-    if kind == "features":
-        return numbers(table, columns, problems)
-    if kind == "text":
-        return [str(value) for value in values[0]]
-    import numpy as np
-
-    return np.concatenate([_image(file.parent / str(value), model) for value in values[0]])
-
-
-def _npz(file: Path) -> Any:
-    import numpy as np
-
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            names = list(arrays)
-            known = [name for name in ("images", "x", "x_test", "test_images") if name in names]
-            name = known[0] if known else names[0] if len(names) == 1 else None
-            if name is None:
-                raise UsageError(f"{file} holds {', '.join(names)}; call what is predicted 'x'")
-            return arrays[name]
-    except (ValueError, OSError) as error:
-        if isinstance(error, UsageError | FileNotFoundError):
-            raise
-        raise UsageError(f"{file} is no npz file that can be read") from None
-
-
-def _image(file: Path, model: Model) -> Any:
-    """An image as it was read for training."""
-    from noiseproof.data._decode import UnreadableError, read_image
-
-    if model.inputs.kind != "image":
-        raise UsageError(f"{file} is no table, and the run was trained on {model.inputs.kind}")
-    if not file.exists():
-        raise FileNotFoundError(2, "No such file or directory", str(file))
-    try:
-        image = read_image(file, model.inputs.stored or model.inputs.shape)[None]
-    except UnreadableError as error:
-        raise UsageError(f"{file}: {error}") from None
-    _, height, width = model.inputs.shape
-    top, left = (image.shape[1] - height) // 2, (image.shape[2] - width) // 2
-    return image[:, top : top + height, left : left + width]
+        yield advance

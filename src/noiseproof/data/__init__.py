@@ -9,13 +9,15 @@ The names here are the public ones; the files beside this one are private.
 """
 
 from ._augment import Augment
-from ._dataset import Dataset, Split, from_arrays
+from ._dataset import Dataset, Split, channel_statistics, from_arrays
+from ._decode import UnreadableError, read_image
 from ._errors import DamagedFileError, DataError, MissingDataError
 from ._human import human, human_names
 from ._keep import Keeping, StreamingNote
 from ._load import load, names
 from ._loader import Batch, Loader
 from ._own import from_dataset, from_folder, from_table, load_content, load_source
+from ._stream import ImageFiles, Inputs, parts_of, resident, select
 from ._text import TextCoding
 
 __all__ = [
@@ -24,12 +26,16 @@ __all__ = [
     "DamagedFileError",
     "DataError",
     "Dataset",
+    "ImageFiles",
+    "Inputs",
     "Keeping",
     "Loader",
     "MissingDataError",
     "Split",
     "StreamingNote",
     "TextCoding",
+    "UnreadableError",
+    "channel_statistics",
     "from_arrays",
     "from_dataset",
     "from_folder",
@@ -40,4 +46,8 @@ __all__ = [
     "load_content",
     "load_source",
     "names",
+    "parts_of",
+    "read_image",
+    "resident",
+    "select",
 ]

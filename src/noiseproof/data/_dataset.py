@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._errors import UsageError
-from ..sources import Kind
+from ..sources import Kind, layout_of
 from ._stream import ImageFiles, Inputs, parts_of
 from ._text import TextCoding
 
 _NOUNS = {"image": "images", "features": "rows of features", "tokens": "rows of token ids",
           "text": "texts"}  # fmt: skip
-_CHANNELS = (1, 3)  # grey and colour; from these the layout is inferred
 _BLOCK = 1024  # images whose pixels are counted at a time, as int64
 _UNNAMED_CLASSES = 1000  # that labels may go up to without names, be there ever so few images
 _RENUMBER = (
@@ -207,7 +206,8 @@ def from_arrays(
         mean: of each channel, images scaled to 0..1, or of each feature. Default: that of the
             training set.
         std: the standard deviation, likewise.
-        layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape of images does not tell.
+        layout: ``"NCHW"`` or ``"NHWC"``; needed where the shape of images does not tell, and of
+            float images [N, H, W, C], which are otherwise taken for features as they are.
         name: of the data set.
 
     >>> import numpy as np
@@ -346,7 +346,9 @@ def _as_inputs(inputs: Tensor, layout: str | None) -> Tensor:
         if not bool(finite.all()):
             row = int((~finite).nonzero()[0])
             raise UsageError(f"features must be finite numbers; row {row} holds others")
-        return inputs.float()
+        # Where they are images, only who gave them knows it: nothing is inferred from a shape.
+        named = layout is not None and inputs.ndim == 4
+        return _channels_first(inputs, str(layout)).float() if named else inputs.float()
     if inputs.dtype != torch.bool and not inputs.is_complex() and inputs.ndim == 2:
         if inputs.numel() and int(inputs.min()) < 0:
             raise UsageError("token ids are 0 or more; features have to be floating point")
@@ -364,14 +366,16 @@ def _as_images(images: Tensor, layout: str | None) -> Tensor:
         raise UsageError(
             f"images must be [N, H, W], [N, C, H, W] or [N, H, W, C], not {_describe(images)}"
         )
-    if layout is None:
-        first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
-        if first == last and images.shape[1:] != (1, 1, 1):  # of one pixel both are the same
-            raise UsageError(
-                f"images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; "
-                'say which with layout="NCHW" or layout="NHWC"'
-            )
-        layout = "NCHW" if first else "NHWC"
+    found = layout_of(images.shape) if layout is None else layout
+    if found is None:
+        raise UsageError(
+            f"images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; "
+            'say which with layout="NCHW" or layout="NHWC"'
+        )
+    return _channels_first(images, found)
+
+
+def _channels_first(images: Tensor, layout: str) -> Tensor:
     if layout.upper() not in ("NCHW", "NHWC"):
         raise UsageError(f'layout must be "NCHW" or "NHWC", not {layout!r}')
     return images if layout.upper() == "NCHW" else images.permute(0, 3, 1, 2).contiguous()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+
+# torch 2.6 has the second alone
+_is_exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
 
 
 class Bag(nn.Module):
@@ -21,5 +26,10 @@ class Bag(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         # as for a row of a document-term matrix that is brought to length one
-        length = (x != 0).sum(1, keepdim=True).clamp(min=1).to(self.embed.weight.dtype).sqrt()
-        return self.classes((self.embed(x) / length).relu())  # type: ignore[no-any-return]
+        weight = self.embed.weight
+        length = (x != 0).sum(1, keepdim=True).clamp(min=1).to(weight.dtype).sqrt()
+        if _is_exporting():  # other programs would loop over the rows of a bag
+            total = (F.embedding(x, weight) * (x != 0).unsqueeze(2)).sum(1)
+        else:
+            total = self.embed(x)
+        return self.classes((total / length).relu())  # type: ignore[no-any-return]

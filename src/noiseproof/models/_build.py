@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -69,6 +69,7 @@ def build(
     shape: Sequence[int] | None = None,
     vocabulary: int = 0,
     seed: int = 0,
+    device: Literal["cpu", "meta"] = "cpu",
 ) -> nn.Module:
     """A network by name, with the paper's initialization; or one of the user's own.
 
@@ -83,6 +84,7 @@ def build(
         vocabulary: how many token ids there are, for ``bag``.
         seed: of the initialization; the same seed gives the same weights. The global generator is
             not used.
+        device: ``"meta"`` for one of `names()` without weights, to load some into.
 
     >>> sum(p.numel() for p in build("cnn4", 10, 1).parameters())
     422090
@@ -100,6 +102,8 @@ def build(
         task = Task(num_classes, tuple(shape or (in_channels, size, size)), vocabulary)
         check_takes(name, task)
         network = _BUILDERS[name](task)
+    if device == "meta":
+        return network
     network.to_empty(device="cpu")
     init_weights(network, torch.Generator().manual_seed(seed))
     return network

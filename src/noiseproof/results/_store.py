@@ -22,6 +22,10 @@ _FILES = (
     "run.json", "history.csv", "result.json", ERROR, "checkpoint.pt", "model.pt", "model-ema.pt",
     "model.json", EXAMPLES,
 )  # fmt: skip
+EXPORTED = tuple(
+    f"model{ema}.{end}" for ema in ("", "-ema") for end in ("safetensors", "pt2", "onnx")
+)
+"""What `noiseproof export` writes beside a run; it is removed with what it was made from."""
 
 
 def _is_not_finite(value: Any) -> bool:
@@ -80,7 +84,7 @@ class Folder:
 
     def clear(self) -> None:
         """Remove what was kept of the run, and nothing else."""
-        for path in (self.path / name for name in _FILES):
+        for path in (self.path / name for name in (*_FILES, *EXPORTED)):
             path.unlink(missing_ok=True)
         for pattern in ("events.out.tfevents.*", f".*{PART}"):
             for path in self.path.glob(pattern):

@@ -15,8 +15,11 @@ from ._source import FORMS, Source, is_source, meant_source, source_named
 
 if TYPE_CHECKING:
     from ._content import Content, Part
+    from ._folders import images_in
+    from ._layout import layout_of
+    from ._npz import read_inputs
     from ._read import read
-    from ._tables import Problems
+    from ._tables import Problems, Table, numeric_columns, read_table
 
 Kind = Literal["image", "text", "features", "tokens"]
 """What is classified."""
@@ -28,17 +31,27 @@ __all__ = [
     "Part",
     "Problems",
     "Source",
+    "Table",
+    "images_in",
     "is_source",
+    "layout_of",
     "meant_source",
+    "numeric_columns",
     "read",
+    "read_inputs",
+    "read_table",
     "source_named",
 ]
 
 
 def __getattr__(name: str) -> Any:  # a run of a known data set does not wait for NumPy
     if name in __all__:
-        from . import _content, _read, _tables
+        from . import _content, _folders, _layout, _npz, _read, _tables
 
-        homes = {"read": _read, "Problems": _tables}
+        homes = {
+            "Problems": _tables, "Table": _tables, "images_in": _folders,
+            "layout_of": _layout, "numeric_columns": _tables, "read": _read, "read_inputs": _npz,
+            "read_table": _tables,
+        }  # fmt: skip
         return getattr(homes.get(name, _content), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,16 +12,32 @@ from numpy.typing import NDArray
 
 from .._errors import UsageError
 from . import Kind
+from ._layout import layout_of
 
 INPUTS = ("x", "images", "features", "inputs", "tokens", "input_ids", "data")
 LABELS = ("y", "labels", "label", "targets")
 TRAIN, TEST = ("train",), ("test", "val", "valid")
-_CHANNELS = (1, 3)  # of images: grey and colour
 
 
-def read_arrays(path: Path, content: bytes) -> dict[str, NDArray[Any]]:
+def read_inputs(path: Path, content: bytes) -> NDArray[Any]:
+    """Of a file without labels, or beside them, the array of what is predicted."""
+    arrays = read_arrays(path, content, single="x")
+    name = next((name for name in INPUTS if name in arrays), None) or pick(arrays, INPUTS, TEST)
+    if name is None and len(arrays) == 1:
+        name = next(iter(arrays))
+    if name is None:
+        raise UsageError(f"{path} holds {', '.join(arrays)}; call what is predicted 'x'")
+    if not arrays[name].ndim:
+        raise UsageError(f"{path}: inputs are [samples, ...], and {name} is a single value")
+    return arrays[name]
+
+
+def read_arrays(path: Path, content: bytes, *, single: str = "") -> dict[str, NDArray[Any]]:
+    """The arrays of a file by name; a file that is one array needs a name to call it by."""
     try:
         file = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(file, np.ndarray) and single:
+            return {single: file}
         if isinstance(file, np.ndarray):
             raise UsageError(f"{path} holds one array; an npz file with x and y is needed")
         with file:
@@ -84,15 +100,11 @@ def _channels_first(path: Path, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Images [N, C, H, W]."""
     if images.ndim == 3:
         return images[:, None]
-    first, last = images.shape[1] in _CHANNELS, images.shape[3] in _CHANNELS
-    if not first and not last:
+    layout = layout_of(images.shape)
+    if layout is None:
         raise UsageError(
             f"{path}: images are [N, C, H, W] or [N, H, W, C] of 1 or 3 channels, and these are "
-            f"{list(images.shape)}"
+            f"{list(images.shape)}, which could be both or neither; give them to data.from_arrays "
+            "with its layout"
         )
-    if first and last and images.shape[1:] != (1, 1, 1):
-        raise UsageError(
-            f"{path}: images {list(images.shape)} could be [N, C, H, W] or [N, H, W, C]; give them "
-            "to data.from_arrays with its layout"
-        )
-    return images if first else np.moveaxis(images, 3, 1)
+    return images if layout == "NCHW" else np.moveaxis(images, 3, 1)

@@ -20,7 +20,7 @@ from ._digest import Digest, bytes_of
 from ._folders import image_shape, images_by_class, parts_of
 from ._npz import INPUTS, LABELS, TEST, TRAIN, array_inputs, flat_labels, pick, read_arrays
 from ._source import LABEL, Source
-from ._tables import Problems, Table, numbers, read_table
+from ._tables import Problems, Table, numeric_columns, read_table
 
 _KEPT = 4  # sources in memory
 _INDEX = ("", "Unnamed: 0", "__index_level_0__")  # of the rows, as pandas writes it: no feature
@@ -209,7 +209,7 @@ def _table_inputs(
         table.column(name, "")
     if not names:
         raise UsageError(f"{table.path} has no column beside the labels to learn from")
-    matrix = numbers(table, names, problems)
+    matrix = numeric_columns(table, names, problems)
     bad = set(np.argwhere(~np.isfinite(matrix))[:, 0].tolist())
     rows = [row for row in rows if row not in bad]
     return matrix[rows], rows, "features", names

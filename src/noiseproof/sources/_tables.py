@@ -88,15 +88,20 @@ class Problems:
         return (f"left out what cannot be read: {self.lines[0]}{more}",)
 
 
-def read_table(path: Path, form: str, content: bytes, problems: Problems) -> Table:
-    """The columns of a file."""
-    table = _parquet(path, content) if form == "parquet" else _csv(path, content, problems)
+def read_table(
+    path: Path, form: str, content: bytes, problems: Problems, *, fewest: int = 2
+) -> Table:
+    """The columns of a file, which are so many at least."""
+    if form == "parquet":
+        table = _parquet(path, content, fewest)
+    else:
+        table = _csv(path, content, problems, fewest)
     if not len(table):
         raise UsageError(f"{path} has no rows")
     return table
 
 
-def _csv(path: Path, content: bytes, problems: Problems) -> Table:
+def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
     if content[:2] == b"\x1f\x8b":
         content = _unpacked(path, content)
     try:
@@ -111,7 +116,7 @@ def _csv(path: Path, content: bytes, problems: Problems) -> Table:
     try:
         first = next(reader, [])
         header = [name.strip() for name in first]
-        _check_header(path, header)
+        _check_header(path, header, fewest)
         for row in reader:
             if not row:
                 continue  # an empty line
@@ -154,32 +159,42 @@ def _delimiter(path: Path, text: str) -> str:
     return max(",;\t", key=lambda mark: (first.count(mark), mark == ","))
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(path: Path, header: list[str], fewest: int) -> None:
     twice = [name for i, name in enumerate(header) if name in header[:i]]
     if twice:
         raise UsageError(f"{path} has two columns {twice[0]!r}; rename one")
-    if len(header) < 2:
+    if len(header) < fewest:
+        columns = "two columns" if fewest == 2 else "one column"
         raise UsageError(
-            f"{path} needs a first line with the names of at least two columns; "
+            f"{path} needs a first line with the names of at least {columns}; "
             f"it has {', '.join(map(repr, header)) or 'none'}"
         )
 
 
-def _parquet(path: Path, content: bytes) -> Table:
+def _parquet(path: Path, content: bytes, fewest: int) -> Table:
     parquet = require("pyarrow.parquet", "parquet", "a Parquet file")
     try:
         found = parquet.read_table(io.BytesIO(content))
     except Exception as error:
         raise UsageError(f"{path} is no Parquet file that can be read: {error}") from None
-    _check_header(path, list(found.column_names))
+    _check_header(path, list(found.column_names), fewest)
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
     return Table(path, columns, list(range(1, found.num_rows + 1)), "row")
 
 
-def numbers(table: Table, names: Sequence[str], problems: Problems) -> NDArray[np.float32]:
+def numeric_columns(
+    table: Table, names: Sequence[str], problems: Problems, *, required: bool = False
+) -> NDArray[np.float32]:
     """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported.
 
     True and false are 1 and 0.
+
+    Args:
+        table: whose they are.
+        names: of the columns.
+        problems: where values are reported that are no numbers.
+        required: whether these columns are needed, so that one that is none of numbers cannot be
+            left out.
     """
     found = np.empty((len(table), len(names)), np.float32)
     for at, name in enumerate(names):
@@ -190,8 +205,8 @@ def numbers(table: Table, names: Sequence[str], problems: Problems) -> NDArray[n
             except (ValueError, TypeError, OverflowError):
                 found[:, at] = [_number(value) for value in values]
     finite = np.isfinite(found)
-    _check_columns(table, [name for name, share in zip(names, finite.mean(0), strict=True)
-                           if share < 0.5])  # fmt: skip
+    few = [name for name, share in zip(names, finite.mean(0), strict=True) if share < 0.5]
+    _check_columns(table, () if required else few)
     for row, at in np.argwhere(~finite).tolist():
         value = table.columns[names[at]][row]
         what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ..models import WeightsWarning
     from ._fit import Progress, fit, fit_many
     from ._job import Result, UnpredictedClassWarning
-    from ._model import Model, load
+    from ._load import load
+    from ._model import Model
 
 __all__ = [
     "ChangedSourceWarning",
@@ -36,11 +37,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # a run can be described without waiting for torch
     if name in __all__:
         from .. import _imports, models
-        from . import _fit, _job, _model
+        from . import _fit, _job, _load, _model
 
         homes = {
             "ChangedSourceWarning": _imports, "Model": _model, "UnpredictedClassWarning": _job,
-            "WeightsWarning": models, "load": _model,
+            "WeightsWarning": models, "load": _load,
         }  # fmt: skip
         return getattr(homes.get(name, _fit), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data import Dataset
-from ..data._stream import ImageFiles
+from ..data import Dataset, ImageFiles
 from ..losses import Loss
 from ..noise import NoisyLabels
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import models
 from .._errors import UsageError
 from .._files import write_atomically
-from .._imports import is_import
-from ..data import Augment, Dataset, TextCoding
-from ..data._stream import ImageFiles, parts_of
+from ..data import Augment, Dataset, ImageFiles, TextCoding, parts_of
 from ..results import Folder
-from ..runs import ResolvedRun
 from ..sources import Kind
 
 MODEL, EMA_MODEL, INPUTS = "model.pt", "model-ema.pt", "model.json"
+_LARGEST = 3e38  # of float32
 
 
 @dataclass(frozen=True)
@@ -67,16 +64,52 @@ class Inputs:
     def read(cls, folder: Folder) -> Inputs:
         content = folder.read_json(INPUTS)
         try:
-            values: dict[str, Any] = dict(content or {})
-            for name in ("shape", "mean", "std", "classes"):
-                values[name] = tuple(values[name])
-            for name in ("columns", "stored"):
-                values[name] = tuple(values.get(name, ()))
-            if values.get("coding"):
-                values["coding"] = TextCoding(**values["coding"])
-            return cls(**values)
+            return cls.from_values(content or {})
         except (KeyError, TypeError, ValueError):
             raise folder.damaged(INPUTS) from None
+
+    @classmethod
+    def from_values(cls, content: Mapping[str, Any]) -> Inputs:
+        """From what a file holds, which may be anything.
+
+        Raises:
+            KeyError, TypeError, ValueError: it cannot be.
+        """
+        values: dict[str, Any] = dict(content)
+        for name in ("shape", "mean", "std", "classes"):
+            values[name] = tuple(values[name])
+        for name in ("columns", "stored"):
+            values[name] = tuple(values.get(name, ()))
+        if values.get("coding"):
+            values["coding"] = TextCoding(**values["coding"])
+        found = cls(**values)
+        coding = () if found.coding is None else tuple(vars(found.coding).values())
+        counts = (*found.shape, *found.stored, *coding)
+        numbers = (*found.mean, *found.std)
+        if (
+            not found.shape
+            or len(found.classes) < 2
+            or not all(type(n) is int and n > 0 for n in counts)
+            or not all(isinstance(text, str) for text in (*found.classes, *found.columns))
+            or not len(found.mean) == len(found.std) == (0 if found.vocabulary else found.shape[0])
+            or not all(type(n) in (int, float) and abs(n) < _LARGEST for n in numbers)
+            or not all(n > 1 / _LARGEST for n in found.std)
+            or type(found.vocabulary) is not int
+            or found.kind not in get_args(Kind)
+            or (found.kind == "image" and len(found.shape) != 3)
+            or (found.stored and len(found.stored) != 3)
+            or (found.coding is not None and (found.coding.length,) != found.shape)
+        ):
+            raise ValueError
+        mean, std = tuple(map(float, found.mean)), tuple(map(float, found.std))
+        return replace(found, mean=mean, std=std)
+
+    @property
+    def raw(self) -> tuple[torch.dtype, tuple[int, ...]]:
+        """Type and shape of an input before all preprocessing that the network brings."""
+        if self.kind == "image":
+            return torch.uint8, self.stored or self.shape
+        return (torch.float32 if self.mean else torch.int64), self.shape
 
 
 class Model(nn.Module):
@@ -90,10 +123,14 @@ class Model(nn.Module):
         network: the trained network, in eval mode.
         classes: the name of each class.
         inputs: the kind, shape and normalization of what it takes.
+        settings: of the run that it was trained by.
     """
 
-    def __init__(self, network: nn.Module, inputs: Inputs) -> None:
+    def __init__(
+        self, network: nn.Module, inputs: Inputs, settings: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
+        self.settings = dict(settings or {})
         self.network = network.eval()
         self.inputs = inputs
         self.classes = inputs.classes
@@ -126,6 +163,20 @@ class Model(nn.Module):
         """The most probable class of each input, [N]; ``model.classes`` has the names."""
         return self.predict_proba(inputs, batch_size).argmax(1)
 
+    def export(self, path: Path | str, to: str | None = None) -> Path:
+        """Write the model into a file that other programs read; docs/export.md has examples.
+
+        Args:
+            path: of the file.
+            to: ``"safetensors"``: the weights, with settings, classes and preprocessing, which
+                `load` reads back; or a program from inputs as they are stored to probabilities:
+                ``"torch"``, of ``torch.export``, or ``"onnx"``. Default: what the name ends in,
+                ``.safetensors``, ``.pt2`` or ``.onnx``.
+        """
+        from ._export import export
+
+        return export(self, Path(path), to)
+
     def _as_batch(self, inputs: Any) -> Tensor:
         coding = self.inputs.coding
         if coding is not None and not isinstance(inputs, Tensor | np.ndarray):
@@ -134,23 +185,43 @@ class Model(nn.Module):
             return torch.from_numpy(coding(inputs))
         if self.inputs.kind == "image":
             return self._as_images(inputs)
-        batch = inputs if isinstance(inputs, Tensor) else torch.from_numpy(np.array(inputs))
+        batch = _tensor(inputs)
         if tuple(batch.shape[1:]) != tuple(self.inputs.shape) or batch.dim() < 2:
             expected = ", ".join(map(str, self.inputs.shape))
             raise UsageError(
                 f"inputs must be [N, {expected}], as in training; they were {list(batch.shape)}"
             )
-        return batch.float() if self.inputs.mean else batch.long()
+        return self._features(batch) if self.inputs.mean else self._token_ids(batch)
+
+    def _features(self, batch: Tensor) -> Tensor:
+        finite = batch.isfinite().flatten(1).all(1)
+        if not bool(finite.all()):
+            row = int((~finite).nonzero()[0])
+            raise UsageError(f"features must be finite numbers; row {row} holds others")
+        return batch.float()
+
+    def _token_ids(self, batch: Tensor) -> Tensor:
+        if batch.is_floating_point() or batch.is_complex():
+            kind = str(batch.dtype).removeprefix("torch.")
+            raise UsageError(f"token ids are integers; they were {kind}")
+        most = self.inputs.vocabulary
+        if batch.numel() and not 0 <= int(batch.min()) <= int(batch.max()) < most:
+            raise UsageError(
+                f"token ids must be from 0 to {most - 1}, as in training; they go from "
+                f"{int(batch.min())} to {int(batch.max())}"
+            )
+        return batch.long()
 
     def _as_images(self, images: Any) -> Tensor:
-        batch = images if isinstance(images, Tensor) else torch.from_numpy(np.array(images))
-        channels, height, width = self.inputs.shape
+        batch = _tensor(images)
+        channels, height, _ = self.inputs.shape
+        shape, sizes = tuple(batch.shape[1:]), (self.inputs.shape, self.inputs.stored)
         if batch.dtype != torch.uint8 and not batch.is_floating_point():
             kind = str(batch.dtype).removeprefix("torch.")
             raise UsageError(f"images are uint8, 0 to 255, or floats, 0 to 1; they were {kind}")
         if batch.dim() == 3 and channels == 1:
             batch = batch.unsqueeze(1)
-        elif batch.dim() == 4 and batch.shape[1:] == (height, width, channels) != self.inputs.shape:
+        elif shape not in sizes and shape in [(*size[1:], channels) for size in sizes]:
             batch = batch.permute(0, 3, 1, 2)
         if batch.dim() == 4 and tuple(batch.shape[1:]) == self.inputs.stored:
             batch = Augment(size=height).center(batch)
@@ -164,62 +235,14 @@ class Model(nn.Module):
         return batch
 
 
-def load(
-    folder: Path | str,
-    *,
-    network: nn.Module | Callable[..., nn.Module] | None = None,
-    ema: bool = False,
-) -> Model:
-    """The trained model of a run, ready to predict.
-
-    The weights are read without running code, but a network that the run names as ``module:name``
-    is imported again, with a warning if its source has changed since.
-
-    Args:
-        folder: of the run.
-        network: one of the same architecture, or what makes it, for a run that was given a network
-            of your own; the weights are loaded into it.
-        ema: load the exponential moving average of the weights.
-
-    >>> import tempfile
-    >>> from noiseproof import data, train
-    >>> digits = data.load("digits")
-    >>> with tempfile.TemporaryDirectory() as out:
-    ...     result = train.fit(train.Run(epochs=2, device="cpu"), out=out)
-    ...     model = train.load(result.folder)
-    >>> model.predict(digits.test.images).shape
-    torch.Size([360])
-    """
-    path = Path(folder)
-    kept = Folder(path)
-    described = kept.read_json("run.json")
-    weights = path / (EMA_MODEL if ema else MODEL)
-    if described is None or not weights.exists():
-        missing = weights.name if described is not None else "run.json"
-        hint = "; train it with ema=0.999" if ema else "; a bench keeps models with --keep-models"
-        raise UsageError(f"{path} has no {missing}{hint if described is not None else ''}")
-    inputs = Inputs.read(kept)
-    shape, classes = inputs.shape, len(inputs.classes)
-    if network is not None and not isinstance(network, nn.Module):
-        network = models.from_factory(network, classes, shape, vocabulary=inputs.vocabulary)
-    elif network is None:
-        run = ResolvedRun.from_settings(described["settings"])
-        if "network" in run.overrides:
-            raise UsageError(
-                f"the run {path} has a network of your own, {run.model}: give network=..., one of "
-                "the same architecture"
-            )
-        if is_import(run.model):
-            network = models.imported(
-                run.model, classes, shape, vocabulary=inputs.vocabulary, strict=False
-            )
-        else:
-            network = models.build(run.model, classes, shape=shape, vocabulary=inputs.vocabulary)
+def _tensor(given: Any) -> Tensor:
+    """A tensor as it is; anything else as an array of numbers."""
+    if isinstance(given, Tensor):
+        return given
     try:
-        network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
-    except Exception as error:
-        first = str(error).strip().split("\n")[0]
-        raise UsageError(
-            f"{weights} cannot be loaded into {type(network).__name__}: {first}"
-        ) from None
-    return Model(network, inputs)
+        array = np.array(given)
+    except ValueError:  # lists of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf" or not array.ndim:
+        raise UsageError(f"inputs must be an array of numbers, not {type(given).__name__}")
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))

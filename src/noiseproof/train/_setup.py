@@ -17,11 +17,17 @@ from .. import data as datasets
 from .._errors import UsageError
 from .._imports import is_import
 from .._seeds import derive
-from ..data import Augment, Dataset, Loader
-from ..data._dataset import channel_statistics
-from ..data._keep import Keeping
-from ..data._stream import ImageFiles, resident, select
-from ..data._stream import Inputs as Samples
+from ..data import (
+    Augment,
+    Dataset,
+    ImageFiles,
+    Keeping,
+    Loader,
+    channel_statistics,
+    resident,
+    select,
+)
+from ..data import Inputs as Samples
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ..sources import Content, Source, read

@@ -15,9 +15,8 @@ from torch.func import functional_call
 
 from .. import kernels
 from .._seeds import derive
-from ..data import Loader
-from ..data._stream import ImageFiles, parts_of, select
-from ..data._stream import Inputs as Samples
+from ..data import ImageFiles, Loader, parts_of, select
+from ..data import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
 from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
