@@ -186,11 +186,11 @@ class Job:
 
         def write() -> None:
             wait()
-            try:
-                saved.write(path)
-            except FileNotFoundError:  # somebody removed the folder at this very moment
-                saved.write(path)
-            folder.write_history(history)
+            for job in (lambda: saved.write(path), lambda: folder.write_history(history)):
+                try:
+                    job()
+                except FileNotFoundError:  # somebody removed the folder at this very moment
+                    job()
 
         writer.submit(path, write)
 
