@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import io
 import math
@@ -186,11 +187,15 @@ class Job:
 
         def write() -> None:
             wait()
-            for job in (lambda: saved.write(path), lambda: folder.write_history(history)):
+            parts: list[Callable[[], None]] = [
+                functools.partial(saved.write, path),
+                functools.partial(folder.write_history, history),
+            ]
+            for part in parts:
                 try:
-                    job()
+                    part()
                 except FileNotFoundError:  # somebody removed the folder at this very moment
-                    job()
+                    part()
 
         writer.submit(path, write)
 
