@@ -26,7 +26,7 @@ from ._stream import ImageFiles, ImageStore, Inputs, checksum, workers
 STREAM = ("auto", "yes", "no")
 _SHARE = 0.4  # of free memory that images may take: a part held out is a copy, networks need some
 _UNKNOWN = 4 << 30  # bytes that are taken to be free where nobody says
-_FORMAT = 1  # of cache files
+_FORMAT = 2  # of cache files
 _LARGE = 1 << 30  # bytes of a cache whose writing takes a while
 
 
