@@ -61,13 +61,17 @@ def make_files(folder: Path, size: tuple[int, int], count: int) -> list[str]:
     grey, red, blue = layers  # most of what is in a photograph is in its brightness
     colours = np.stack([grey + 0.3 * red, grey, grey + 0.3 * blue], 2)
     picture = (128 + 50 * colours).clip(0, 255).astype(np.uint8)
-    files = []
-    for i in range(count):
-        top, left = rng.integers(side - height), rng.integers(side - width)
+    corners = rng.integers((side - height, side - width), size=(count, 2))
+
+    def write(number: int) -> str:
+        top, left = corners[number]
+        file = str(folder / f"{width}-{number}.jpg")
         cut = Image.fromarray(picture[top : top + height, left : left + width])
-        files.append(str(folder / f"{width}-{i}.jpg"))
-        cut.save(files[-1], quality=90)
-    return files
+        cut.save(file, quality=90)
+        return file
+
+    with concurrent.futures.ThreadPoolExecutor(workers()) as pool:
+        return list(pool.map(write, range(count)))
 
 
 def of_package(files: list[str]) -> list[Any]:

@@ -68,9 +68,10 @@ class ImageStore:
         self.shape = tuple(shape)
         self.places = places
         self.digest = digest
-        self.memory = np.empty((min(keep, len(files)), *self.shape), np.uint8)
+        self.stored = (*self.shape[1:], self.shape[0])  # channels last, as decoders give them
+        self.memory = np.empty((min(keep, len(files)), *self.stored), np.uint8)
         self.kept = np.zeros(len(self.memory), np.bool_)
-        self.cached: NDArray[np.uint8] | None = None  # [N, C, H, W], in a file
+        self.cached: NDArray[np.uint8] | None = None  # [N, H, W, C], in a file
         self.checksums: NDArray[np.uint32] | None = None
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
 
@@ -88,13 +89,13 @@ class ImageStore:
         return f"{self.places[at]} ({file})"
 
     def load(self, at: int, into: NDArray[np.uint8]) -> str | None:
-        """Write an image [C, H, W]; what is wrong with it, if it cannot be read."""
+        """Write an image [H, W, C]; what is wrong with it, if it cannot be read."""
         if at < len(self.kept) and self.kept[at]:
             into[...] = self.memory[at]
             return None
         if not self._load_cached(at, into):
             try:
-                into[...] = read_image(self.files[at], self.shape).transpose(2, 0, 1)
+                into[...] = read_image(self.files[at], self.shape)
             except UnreadableError as error:
                 into[...] = 0
                 return str(error)
@@ -116,8 +117,8 @@ class ImageStore:
 
     def begin(self, index: NDArray[np.int64], *, pin: bool = False) -> Part:
         """Have images decoded; `Part.wait` waits for it."""
-        images = torch.empty((len(index), *self.shape), dtype=torch.uint8, pin_memory=pin)
-        rows = images.numpy()
+        pixels = torch.empty((len(index), *self.stored), dtype=torch.uint8, pin_memory=pin)
+        rows = pixels.numpy()
         together = min(_MOST_TOGETHER, max(1, len(index) // (4 * workers())))
         futures = [
             self.pool.submit(
@@ -125,7 +126,7 @@ class ImageStore:
             )
             for i in range(0, len(index), together)
         ]
-        return Part(index, images, futures)
+        return Part(index, pixels, futures)
 
     def blocks(self) -> Iterator[Part]:
         """All images in their order, some at a time."""
@@ -146,11 +147,16 @@ class ImageStore:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some images that are being decoded."""
+    """Some images that are being decoded, uint8 [n, H, W, C]."""
 
     index: NDArray[np.int64]
-    images: Tensor
+    pixels: Tensor
     futures: list[concurrent.futures.Future[list[_Problem]]]
+
+    @property
+    def images(self) -> Tensor:
+        """The same memory as [n, C, H, W]."""
+        return self.pixels.permute(0, 3, 1, 2)
 
     def wait(self) -> list[_Problem]:
         """Those that could not be read, when all are done."""
@@ -158,7 +164,7 @@ class Part:
 
 
 class ImageFiles:
-    """Images of a store like a tensor uint8 [N, C, H, W] in main memory.
+    """Images of a store like a tensor uint8 [N, C, H, W] in main memory, with its channels last.
 
     ``images[index]`` is a tensor. Who knows what will be read next says so by `expect`, and is
     then served by workers that are ahead. `select` gives others of the same store.
@@ -174,11 +180,13 @@ class ImageFiles:
     device = torch.device("cpu")
     is_cuda = False
 
-    def __init__(self, store: ImageStore, index: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self, store: ImageStore, index: NDArray[np.int64] | None = None, *, pin: bool = False
+    ) -> None:
         self.store = store
         self.index = np.arange(len(store.files), dtype=np.int64) if index is None else index
         self.shape = torch.Size((len(self.index), *store.shape))
-        self.pin = False
+        self.pin = pin
         self._expected: Iterator[NDArray[np.int64]] = iter(())
         self._parts: deque[Part] = deque()
 
@@ -188,7 +196,11 @@ class ImageFiles:
     def select(self, index: Tensor | slice) -> ImageFiles:
         """The images at these indices, of the same store, with an order of reading of its own."""
         at = index if isinstance(index, slice) else _host(index)
-        return ImageFiles(self.store, self.index[at])
+        return ImageFiles(self.store, self.index[at], pin=self.pin)
+
+    def on(self, device: torch.device) -> ImageFiles:
+        """The same for one who copies them there, likewise with an order of its own."""
+        return ImageFiles(self.store, self.index, pin=device.type == "cuda")
 
     def __getitem__(self, index: Tensor | slice) -> Tensor:
         """The images at these indices, decoded."""

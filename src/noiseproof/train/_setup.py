@@ -204,7 +204,9 @@ class Setup:
         return self._once(key, lambda: copy.deepcopy(start)), start
 
     def _on(self, device: torch.device, tensor: Samples) -> Samples:
-        if isinstance(tensor, ImageFiles) or tensor.device == device:
+        if isinstance(tensor, ImageFiles):
+            return tensor.on(device)
+        if tensor.device == device:
             return tensor
         key = ("tensor", device, id(tensor))
         return self._once(key, lambda: (tensor, tensor.to(device)))[1]  # type: ignore[no-any-return]
