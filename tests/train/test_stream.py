@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 import torch
 
-from noiseproof import data, train
+from noiseproof import data, report, results, train
 from noiseproof.catalogue import DATASETS
 from noiseproof.data._keep import Keeping
 from noiseproof.data._stream import ImageFiles
+from noiseproof.report._provenance import make_provenance
 from noiseproof.runs import Run
 from noiseproof.train._setup import Setup
 from tests.data.trees import truncate, write_folder, write_imagenet, write_webvision
@@ -164,6 +166,42 @@ def test_webvision_with_damaged_images(tmp_path, small_webvision):
     run = Run(dataset="webvision-val", loss="ce", epochs=1, device="cpu", stream="yes")
     with pytest.raises(ValueError, match=r"q0001/0.jpg: a damaged image .* --skip-unreadable"):
         train.fit(run, data_root=tmp_path)
-    with pytest.warns(UserWarning, match="left out what cannot be read"):
-        result = train.fit(dataclasses.replace(run, skip_unreadable=True), data_root=tmp_path)
-    assert len(result.history) == 1
+    without = dataclasses.replace(run, skip_unreadable=True)
+    left_out = []
+    for out in ("one", "two"):
+        with pytest.warns(UserWarning, match="left out what cannot be read"):
+            result = train.fit(without, data_root=tmp_path, out=tmp_path / out)
+        assert len(result.history) == 1
+        (record,) = results.read(tmp_path / out).records
+        left_out.append(record.about["left_out"])
+        (base / "val_images_256/val000007.jpg").unlink(missing_ok=True)
+    first, second = left_out
+    assert first["count"] == 1
+    assert first["first"][0].startswith("webvision/google/q0001/0.jpg: a damaged image")
+    assert second["count"] == 2
+    assert second["first"][1] == "webvision/val_images_256/val000007.jpg: there is no such file"
+    assert first["digest"] != second["digest"]
+
+
+def test_what_is_left_out_of_own_data_is_kept_in_the_record_and_the_report(photos, tmp_path):
+    for number in range(7):
+        truncate(photos / f"train/cat/{number}.png")
+    run = run_on(photos, epochs=1, skip_unreadable=True)
+    with pytest.warns(UserWarning, match="and 6 more"):
+        train.fit(run, out=tmp_path / "runs")
+    (record,) = results.read(tmp_path / "runs").records
+    left_out = record.about["left_out"]
+    assert (left_out["count"], len(left_out["first"])) == (7, 5)
+    results.write_bundle(tmp_path / "all.jsonl", [record])
+    bundled = results.read(tmp_path / "all.jsonl")
+    assert bundled.records[0].about["left_out"] == left_out
+    (text,) = make_provenance(report.make_study(bundled)).settings
+    assert f"left out 7 that cannot be read ({left_out['digest']})" in text
+    train.fit(run_on(photos / "test", epochs=1), out=tmp_path / "whole")
+    assert "left_out" not in results.read(tmp_path / "whole").records[0].about
+    written = json.loads((tmp_path / "all.jsonl").read_text())
+    for wrong in (7, {"count": "7", "digest": "a", "first": []}, {"count": 7, "digest": "a"}):
+        written["about"]["left_out"] = wrong
+        (tmp_path / "bad.jsonl").write_text(json.dumps(written) + "\n")
+        (problem,) = results.read(tmp_path / "bad.jsonl").problems
+        assert "left_out is" in problem

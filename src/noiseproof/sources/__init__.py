@@ -16,7 +16,7 @@ from ._source import FORMS, Source, is_source, meant_source, source_named
 if TYPE_CHECKING:
     from ._content import Content, Part
     from ._read import read
-    from ._tables import Problems
+    from ._tables import Problems, left_out_note
 
 Kind = Literal["image", "text", "features", "tokens"]
 """What is classified."""
@@ -29,6 +29,7 @@ __all__ = [
     "Problems",
     "Source",
     "is_source",
+    "left_out_note",
     "meant_source",
     "read",
     "source_named",
@@ -39,6 +40,6 @@ def __getattr__(name: str) -> Any:  # a run of a known data set does not wait fo
     if name in __all__:
         from . import _content, _read, _tables
 
-        homes = {"read": _read, "Problems": _tables}
+        homes = {"read": _read, "Problems": _tables, "left_out_note": _tables}
         return getattr(homes.get(name, _content), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

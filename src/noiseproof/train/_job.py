@@ -8,7 +8,7 @@ import io
 import math
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,11 @@ NOTES = "notes"
 DISBELIEVED = "disbelieved"
 """The key in run.json of the labels, as they were given, that the network did not believe: rows of
 given class, predicted class and their number."""
+
+LEFT_OUT = "left_out"
+"""The key in run.json of the samples that could not be read: how many, a digest of the lines on
+all of them, and the first lines."""
+_FIRST_LEFT_OUT = 5
 
 
 class UnpredictedClassWarning(UserWarning):
@@ -332,5 +337,11 @@ def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
         },
         "machine": {"device": name or platform.machine(), "system": platform.system()},
         "world_size": trainer.ranks.size,
+        **({LEFT_OUT: _left_out(trainer.left_out)} if trainer.left_out else {}),
         **({"overrides": dict(digests)} if digests else {}),
     }
+
+
+def _left_out(lines: Sequence[str]) -> dict[str, Any]:
+    digest = hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:12]
+    return {"count": len(lines), "digest": digest, "first": list(lines[:_FIRST_LEFT_OUT])}

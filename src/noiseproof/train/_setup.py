@@ -124,7 +124,7 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            known, self.ranks,
+            known, self.ranks, data.left_out,
         )  # fmt: skip
 
     def _load(self, run: ResolvedRun, device: torch.device) -> Dataset:

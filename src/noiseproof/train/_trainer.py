@@ -84,6 +84,7 @@ class RunTrainer:
         compute_dtype: that the network computes in; None for float32.
         inputs: the kind, shape and normalization of the inputs, and the classes.
         ranks: the processes that train the run together, of which each computes a part of a batch.
+        left_out: a line on each sample that could not be read, for the record.
     """
 
     def __init__(
@@ -99,9 +100,11 @@ class RunTrainer:
         compute_dtype: torch.dtype | None,
         inputs: Inputs,
         ranks: Ranks = ALONE,
+        left_out: Sequence[str] = (),
     ) -> None:
         self.run = run
         self.ranks = ranks
+        self.left_out = left_out
         self.inputs = inputs
         self.network = network
         self.loader = loader
