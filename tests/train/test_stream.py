@@ -15,7 +15,15 @@ from noiseproof.data._stream import ImageFiles
 from noiseproof.report._provenance import make_provenance
 from noiseproof.runs import Run
 from noiseproof.train._setup import Setup
-from tests.data.trees import truncate, write_folder, write_imagenet, write_webvision
+from tests.data.trees import (
+    truncate,
+    write_folder,
+    write_image,
+    write_imagenet,
+    write_webvision,
+)
+
+from .subjects import StopError, stop_after
 
 
 @pytest.fixture
@@ -88,6 +96,48 @@ def test_data_that_is_given_may_stream(photos, tmp_path):
         for stream in ("yes", "no")
     ]  # fmt: skip
     assert history(results[0]) == history(results[1])
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_data_that_is_given_goes_on_streamed_or_resident(photos, tmp_path, cached):
+    """Its content is the same; if that changes, it is refused."""
+    truncate(photos / "train/cat/2.png")
+    cache = tmp_path / "cache" if cached else None
+
+    def fit(stream, **given):
+        with pytest.warns(UserWarning, match="left out"):
+            found = data.from_folder(
+                photos, image_size=8, stream=stream, skip_unreadable=True, cache=cache, name="own"
+            )
+        run = Run(epochs=3, model="mlp", batch_size=5, device="cpu")
+        return train.fit(run, data=found, out=tmp_path / "runs", name="mine", **given)
+
+    with pytest.raises(StopError):
+        fit("yes", on_epoch=stop_after(1))
+    with pytest.raises(StopError):
+        fit("no", on_epoch=stop_after(2))
+    ended = fit("yes")
+    assert ended.network is not None
+    assert len(ended.history) == 3
+    assert fit("no").network is None, "it has ended"
+    write_image(photos / "train/cat/0.png", 77, size=(14, 12))
+    for stream in ("yes", "no"):
+        with pytest.raises(ValueError, match=r"another run of this name \(the data differs\)"):
+            fit(stream)
+
+
+def test_pixels_that_nobody_has_seen_cannot_be_compared(tmp_path, small_webvision):
+    write_webvision(tmp_path)
+    run = Run(epochs=1, model="cnn4", batch_size=32, crop_size=16, crop=0, device="cpu")
+
+    def fit(stream):
+        found = data.load("webvision-val", tmp_path, keeping=Keeping(stream))
+        return train.fit(run, data=found, out=tmp_path / "runs", name="mine")
+
+    assert fit("yes").network is not None
+    assert fit("yes").network is None
+    with pytest.raises(ValueError, match=r"the data cannot be compared: .* load them as before"):
+        fit("no")
 
 
 def test_noise_that_reads_all_images_says_so(photos):

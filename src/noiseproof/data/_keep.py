@@ -166,12 +166,16 @@ def keep(
 def _pass(store: ImageStore, problems: Problems) -> tuple[NDArray[np.int64], list[int]]:
     """Decode everything once: how often each value occurs, and what cannot be read."""
     counts = np.zeros((store.shape[0], 256), np.int64)
+    checksums = np.zeros(len(store.files), np.uint32)
     bad: list[int] = []
     for part in store.blocks():
         found = part.wait()
+        checksums[part.index] = [checksum(image) for image in part.pixels.numpy()]
         store.report(found, problems)
         bad += [at for at, _ in found]
         counts += value_counts(part.pixels[~np.isin(part.index, [at for at, _ in found])])
+    if store.cached is None:
+        store.checksums = checksums
     return counts, bad
 
 

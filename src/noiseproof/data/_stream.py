@@ -7,6 +7,7 @@ keep as many cores busy as processes do, and copy nothing between them (benchmar
 from __future__ import annotations
 
 import concurrent.futures
+import hashlib
 import os
 import zlib
 from collections import deque
@@ -72,7 +73,7 @@ class ImageStore:
         self.memory = np.empty((min(keep, len(files)), *self.stored), np.uint8)
         self.kept = np.zeros(len(self.memory), np.bool_)
         self.cached: NDArray[np.uint8] | None = None  # [N, H, W, C], in a file
-        self.checksums: NDArray[np.uint32] | None = None
+        self.checksums: NDArray[np.uint32] | None = None  # of all, once they have been decoded
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
 
     @property
@@ -265,6 +266,27 @@ def parts_of(inputs: Inputs, size: int) -> Iterator[Tensor]:
     inputs.expect(parts)
     for part in parts:
         yield inputs[part]
+
+
+def content_digest(images: Inputs) -> str:
+    """Of the pixels of images, the same whether they are resident or in files.
+
+    Of files that have not been decoded before (`decoded_before`) it is one of what they are.
+    """
+    if isinstance(images, ImageFiles):
+        if images.store.checksums is None:
+            told = repr((images.store.digest, images.index.tolist()))
+            return hashlib.sha256(told.encode()).hexdigest()
+        checksums = images.store.checksums[images.index]
+    else:
+        pixels = (image.permute(1, 2, 0).contiguous().cpu().numpy() for image in images)
+        checksums = np.fromiter(map(checksum, pixels), np.uint32, len(images))
+    return hashlib.sha256(repr(tuple(images.shape)).encode() + checksums.tobytes()).hexdigest()
+
+
+def decoded_before(images: Inputs) -> bool:
+    """Whether all have been decoded once, so that their pixels are known."""
+    return not isinstance(images, ImageFiles) or images.store.checksums is not None
 
 
 def resident(inputs: Inputs, what: str) -> Tensor:

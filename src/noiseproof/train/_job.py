@@ -22,6 +22,7 @@ from .._imports import is_import
 from ..results import FORMAT, Folder, accuracy_column, write_atomically
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
+from ._digest import difference
 from ._examples import keep_examples
 from ._measure import PATIENCE, gave_classes_up
 from ._model import EMA_MODEL, INPUTS, MODEL
@@ -101,7 +102,8 @@ def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str])
         return
     differing = differing_settings(described.get("settings") or {}, run)
     known = described.get("overrides") or {}
-    differing += [f"the {part} differs" for part in digests if known.get(part) != digests[part]]
+    found = (difference(part, known.get(part), now) for part, now in digests.items())
+    differing += filter(None, found)
     if differing:
         raise UsageError(
             f"{folder.path} holds another run of this name ({'; '.join(differing)}): "
