@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from .._errors import UsageError, require
 from .._files import PART, write_atomically
 from ..sources import Problems
 from ._download import lock
-from ._stream import ImageFiles, ImageStore, Inputs, checksum, workers
+from ._stream import ImageFiles, ImageStore, Inputs, workers
 
 STREAM = ("auto", "yes", "no")
 _SHARE = 0.4  # of free memory that images may take: a part held out is a copy, networks need some
@@ -170,10 +169,10 @@ def _pass(store: ImageStore, problems: Problems) -> tuple[NDArray[np.int64], lis
     bad: list[int] = []
     for part in store.blocks():
         found = part.wait()
-        checksums[part.index] = [checksum(image) for image in part.pixels.numpy()]
         store.report(found, problems)
         bad += [at for at, _ in found]
-        counts += value_counts(part.pixels[~np.isin(part.index, [at for at, _ in found])])
+        checksums[part.index] = part.checksums()
+        counts += part.counts()
     if store.cached is None:
         store.checksums = checksums
     return counts, bad
@@ -190,12 +189,6 @@ def _unreadable(store: ImageStore, problems: Problems) -> list[int]:
             store.report([(at, problem)], problems)
             bad.append(at)
     return bad
-
-
-def value_counts(pixels: Tensor) -> NDArray[np.int64]:
-    """How often each of the 256 values occurs in each channel of [N, H, W, C]."""
-    channels = pixels.flatten(0, 2).unbind(1)
-    return torch.stack([torch.bincount(c, minlength=256) for c in channels]).numpy()
 
 
 def _digest(content: str, shape: Sequence[int]) -> str:
@@ -274,12 +267,9 @@ class _Cache:
         counts = np.zeros((self.shape[3], 256), np.int64)
         with path.open("wb") as file:
             for part in self.store.blocks():
-                found = part.wait()
-                self.store.report(found, problems)
-                checksums[part.index] = [checksum(image) for image in part.pixels.numpy()]
-                bad = [at for at, _ in found]
-                checksums[bad] = _NONE
-                counts += value_counts(part.pixels[~np.isin(part.index, bad)])
+                self.store.report(part.wait(), problems)
+                checksums[part.index] = part.checksums()
+                counts += part.counts()
                 file.write(part.pixels.numpy().data)
         content = io.BytesIO()
         arrays: dict[str, Any] = {"shape": np.array(self.shape), "checksums": checksums}

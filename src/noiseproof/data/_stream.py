@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,6 +42,12 @@ def workers() -> int:
 def checksum(image: NDArray[np.uint8]) -> int:
     """Of a decoded image; never 0, which stands for one that could not be read."""
     return zlib.crc32(image.data) or 1
+
+
+def value_counts(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """How often each of the 256 values occurs in each channel of [N, H, W, C]."""
+    channels = torch.from_numpy(pixels).flatten(0, 2).unbind(1)
+    return torch.stack([torch.bincount(c, minlength=256) for c in channels]).numpy()
 
 
 class ImageStore:
@@ -112,31 +119,37 @@ class ImageStore:
         into[...] = self.cached[at]
         return checksum(into) == int(self.checksums[at])
 
-    def load_many(self, index: Sequence[int], into: NDArray[np.uint8]) -> list[_Problem]:
+    def load_many(self, index: Sequence[int], into: NDArray[np.uint8], count: bool) -> _Loaded:
         found = ((at, self.load(at, row)) for at, row in zip(index, into, strict=True))
-        return [(at, problem) for at, problem in found if problem is not None]
+        problems = [(at, problem) for at, problem in found if problem is not None]
+        if not count:
+            return _Loaded(problems)
+        bad = {at for at, _ in problems}
+        good = [number for number, at in enumerate(index) if at not in bad]
+        checksums = [0 if at in bad else checksum(row) for at, row in zip(index, into, strict=True)]
+        return _Loaded(problems, checksums, value_counts(into[good] if bad else into))
 
-    def begin(self, index: NDArray[np.int64], *, pin: bool = False) -> Part:
-        """Have images decoded; `Part.wait` waits for it."""
+    def begin(self, index: NDArray[np.int64], *, pin: bool = False, count: bool = False) -> Part:
+        """Have images decoded, and their pixels counted; `Part.wait` waits for it."""
         pixels = torch.empty((len(index), *self.stored), dtype=torch.uint8, pin_memory=pin)
         rows = pixels.numpy()
         together = min(_MOST_TOGETHER, max(1, len(index) // (4 * workers())))
         futures = [
             self.pool.submit(
-                self.load_many, index[i : i + together].tolist(), rows[i : i + together]
+                self.load_many, index[i : i + together].tolist(), rows[i : i + together], count
             )
             for i in range(0, len(index), together)
         ]
         return Part(index, pixels, futures)
 
     def blocks(self) -> Iterator[Part]:
-        """All images in their order, some at a time."""
+        """All images in their order, some at a time, with their pixels counted."""
         size = max(1, _BLOCK // max(1, int(np.prod(self.shape))))
         numbers = np.arange(len(self.files), dtype=np.int64)
         parts = (numbers[i : i + size] for i in range(0, len(numbers), size))
         started: deque[Part] = deque()
         for index in parts:
-            started.append(self.begin(index))
+            started.append(self.begin(index, count=True))
             if len(started) > _AHEAD:
                 yield started.popleft()
         yield from started
@@ -146,13 +159,21 @@ class ImageStore:
             problems.add(self.place(at), problem)
 
 
+class _Loaded(NamedTuple):
+    """What a worker says of images that it has decoded."""
+
+    problems: list[_Problem]
+    checksums: Sequence[int] = ()
+    counts: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some images that are being decoded, uint8 [n, H, W, C]."""
 
     index: NDArray[np.int64]
     pixels: Tensor
-    futures: list[concurrent.futures.Future[list[_Problem]]]
+    futures: list[concurrent.futures.Future[_Loaded]]
 
     @property
     def images(self) -> Tensor:
@@ -161,7 +182,16 @@ class Part:
 
     def wait(self) -> list[_Problem]:
         """Those that could not be read, when all are done."""
-        return [problem for future in self.futures for problem in future.result()]
+        return [problem for future in self.futures for problem in future.result().problems]
+
+    def checksums(self) -> list[int]:
+        """Of each that could be read, and 0 of others, if they were counted."""
+        return [found for future in self.futures for found in future.result().checksums]
+
+    def counts(self) -> NDArray[np.int64]:
+        """The `value_counts` of those that could be read, likewise."""
+        found = (future.result().counts for future in self.futures)
+        return np.sum([counts for counts in found if counts is not None], 0)  # type: ignore[no-any-return]
 
 
 class ImageFiles:
