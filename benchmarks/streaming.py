@@ -7,9 +7,9 @@ of them are brought to 224×224, flipped and changed in colour, as table-webvisi
 trained on: end to end is an epoch of the trainer that ``noiseproof train --stream yes`` uses.
 
 What the workers can do is measured without a loader: the same files handed to as many threads, or
-processes, which do nothing else. The loader's share of that is what a reader gets that knows its
-order and does nothing between parts, from the first part on, and with more to come after the last,
-as within an epoch. Rates are medians over rounds in which all are measured in turn, since other
+processes, which do nothing else. The loader's share of that (of processes, where it uses them) is
+what a reader gets that knows its order and does nothing between parts, from the first part on, and
+with more to come after the last, as within an epoch. Rates are medians over rounds in which all are measured in turn, since other
 work on the machine comes and goes. ``--save`` adds the rows to benchmarks/streaming.csv.
 """
 
@@ -88,7 +88,8 @@ def streamed(store: ImageStore, batch: int) -> float:
     for part in parts[1:]:
         images[part]
     seconds = time.perf_counter() - start
-    store.pool.shutdown(cancel_futures=True)
+    images.expect([])
+    time.sleep(0.1)  # for what workers are at to end
     return (len(order) - len(parts[0])) / seconds
 
 
@@ -171,6 +172,7 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
             for _ in range(8):
                 torch.empty_like(moved).copy_(stored, non_blocking=True)
 
+        best = processes if ImageStore(files, STORED).apart else threads
         augmented()
         for _ in range(args.rounds):
             row = {
@@ -180,6 +182,7 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
                 "copy": timed(copied, 8 * args.batch, device),
                 "augment": timed(augmented, 8 * args.batch, device),
                 "step": timed(lambda: training.steps(args.steps), args.steps * args.batch, device),
+                "threads": of_workers(threads, decode, files),
                 "processes": of_workers(processes, decode, files),
                 "loader": timed(loaded, seen, device),
                 "cache": streamed(from_cache(files), args.batch),
@@ -188,7 +191,7 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
             for name, value in row.items():
                 rates.setdefault(name, []).append(value)
             for _ in range(PAIRS):  # one after the other, so that both have the same company
-                rates.setdefault("workers", []).append(of_workers(threads, decode, files))
+                rates.setdefault("workers", []).append(of_workers(best, decode, files))
                 reader = streamed(ImageStore(files, STORED), args.batch)
                 rates.setdefault("stream", []).append(reader)
     return rates
@@ -220,10 +223,10 @@ def main() -> None:
     if args.device == "cuda" and args.model == "resnet50-imagenet":
         print(f"  {'':22} the goal of a step on an H200 is {STEP_GOAL:,} images/s")
     print(f"  {'augment and step':22} {device_rate:10,.0f} images/s, as one follows the other")
-    print(f"  {'workers (threads)':22} {found['workers']:10,.0f} images/s")
+    print(f"  {'workers (threads)':22} {found['threads']:10,.0f} images/s")
     print(f"  {'workers (processes)':22} {found['processes']:10,.0f} images/s")
     print(f"  {'streamed':22} {found['stream']:10,.0f} images/s: the loader keeps "
-          f"{kept:.1%} (goal {GOAL:.0%})")  # fmt: skip
+          f"{kept:.1%} of its workers' {found['workers']:,.0f} (goal {GOAL:.0%})")  # fmt: skip
     print(f"  {'and augmented':22} {found['loader']:10,.0f} images/s")
     print(f"  {'from a cache file':22} {found['cache']:10,.0f} images/s")
     most = min(device_rate, found["workers"])
@@ -234,7 +237,7 @@ def main() -> None:
     gpu = args.device == "cuda"
     device = torch.cuda.get_device_name() if gpu else f"{os.cpu_count()} CPU cores"
     named = {name.replace(" ", "_"): round(value) for name, value in found.items()}
-    row = {"device": device, "model": args.model, "batch": args.batch, "threads": workers()}
+    row = {"device": device, "model": args.model, "batch": args.batch, "cores": workers()}
     row |= named | {"kept": round(kept, 3), "limits": limits}
     row |= {"torch": torch.__version__, "python": platform.python_version()}
     save(__file__, [row], beside="device")

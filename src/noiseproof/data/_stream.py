@@ -1,14 +1,16 @@
 """Image files like a tensor that is decoded where it is read, by workers, ahead of who reads it.
 
-The workers are threads: Pillow decodes and resizes without holding Python's lock, so that threads
-keep as many cores busy as processes do, and copy nothing between them (benchmarks/streaming.py).
+The workers are threads, which on many cores hand many files on to a process each.
 """
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
+import functools
 import hashlib
 import os
+import threading
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,27 +23,75 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .. import _torchrun
 from .._errors import UsageError, require
 from ..sources import Problems
+from ..sources._decoder import SPACE, Decoder
 from ._decode import UnreadableError, read_image
 
 _AHEAD = 2  # parts that are decoded before they are asked for, or more where parts are small
 _AHEAD_IMAGES = 8  # for each worker
 _MOST_TOGETHER = 16  # images that a worker is handed at once
+_FEWEST_TOGETHER = 4  # where it hands them on
 _BLOCK = 1 << 26  # bytes that are read together in a pass over all images
 _Problem = tuple[int, str]
+# From so many workers on, and for so many files, each has a process: threads would wait for each
+# other (benchmarks/decoders.py), and processes take a moment to start.
+_APART_WORKERS, _APART_FILES = 4, 1000
 
 
 def workers() -> int:
     """How many threads decode: one for each core that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = (os.cpu_count() or 1) if affinity is None else len(affinity(0))
+    ranks = os.environ.get("LOCAL_WORLD_SIZE", "") if _torchrun.place() else ""
+    return max(1, cores // (int(ranks) if ranks.isdecimal() and int(ranks) else 1))
+
+
+class _Mine(threading.local):
+    """What a thread has: one of the pool its process, once it needs one."""
+
+    decodes = False
+    decoder: Decoder | None = None
+
+
+_mine = _Mine()
+
+
+def _begin_thread() -> None:
+    _mine.decodes = True
+
+
+@functools.cache
+def _pool(process: int) -> concurrent.futures.ThreadPoolExecutor:
+    """The threads of this process; one that it was forked from has its own."""
+    return concurrent.futures.ThreadPoolExecutor(workers(), "decode", initializer=_begin_thread)
+
+
+def _decoder() -> Decoder | None:
+    """The process of this thread, if it can have one."""
+    if _mine.decodes and _mine.decoder is None:
+        try:
+            _mine.decoder = Decoder()
+            atexit.register(_mine.decoder.close)
+        except OSError:
+            _mine.decodes = False  # by a process
+    return _mine.decoder if _mine.decodes else None
 
 
 def checksum(image: NDArray[np.uint8]) -> int:
     """Of a decoded image; never 0, which stands for one that could not be read."""
     return zlib.crc32(image.data) or 1
+
+
+def _read(file: str, shape: Sequence[int], into: NDArray[np.uint8]) -> str | None:
+    """Write an image; what is wrong with it, if it cannot be read."""
+    try:
+        into[...] = read_image(file, shape)
+    except UnreadableError as error:
+        into[...] = 0
+        return str(error)
+    return None
 
 
 def value_counts(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -81,13 +131,9 @@ class ImageStore:
         self.kept = np.zeros(len(self.memory), np.bool_)
         self.cached: NDArray[np.uint8] | None = None  # [N, H, W, C], in a file
         self.checksums: NDArray[np.uint32] | None = None  # of all, once they have been decoded
-        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
-
-    @property
-    def pool(self) -> concurrent.futures.ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = concurrent.futures.ThreadPoolExecutor(workers(), "decode")
-        return self._pool
+        self._most = min(_MOST_TOGETHER, SPACE // max(1, int(np.prod(self.shape))))
+        many = workers() >= _APART_WORKERS and len(files) >= _APART_FILES
+        self.apart = many and self._most > 0
 
     def place(self, at: int) -> str:
         """What a message calls an image: its file, or its line in a table with its file."""
@@ -98,19 +144,42 @@ class ImageStore:
 
     def load(self, at: int, into: NDArray[np.uint8]) -> str | None:
         """Write an image [H, W, C]; what is wrong with it, if it cannot be read."""
+        if self._load_kept(at, into):
+            return None
+        (problem,) = self._decode([at], [into])
+        return problem
+
+    def _load_kept(self, at: int, into: NDArray[np.uint8]) -> bool:
+        """Whether an image is in memory or in the cache."""
         if at < len(self.kept) and self.kept[at]:
             into[...] = self.memory[at]
-            return None
+            return True
         if not self._load_cached(at, into):
-            try:
-                into[...] = read_image(self.files[at], self.shape)
-            except UnreadableError as error:
-                into[...] = 0
-                return str(error)
+            return False
+        self._keep(at, into)
+        return True
+
+    def _keep(self, at: int, image: NDArray[np.uint8]) -> None:
         if at < len(self.kept):
-            self.memory[at] = into
+            self.memory[at] = image
             self.kept[at] = True
-        return None
+
+    def _decode(self, index: Sequence[int], into: Sequence[NDArray[np.uint8]]) -> list[str | None]:
+        """Write images; of each what is wrong with it, if it cannot be read."""
+        files = [os.path.abspath(self.files[at]) for at in index]
+        problems = None
+        decoder = _decoder() if self.apart and files else None
+        if decoder is not None:
+            try:
+                problems = decoder.decode(files, into)
+            except OSError:  # it was killed
+                _mine.decodes = False
+        if problems is None:
+            problems = [_read(file, self.shape, row) for file, row in zip(files, into, strict=True)]
+        for at, row, problem in zip(index, into, problems, strict=True):
+            if problem is None:
+                self._keep(at, row)
+        return problems
 
     def _load_cached(self, at: int, into: NDArray[np.uint8]) -> bool:
         """Whether the cache has an image, which is not so if it could not be read or is damaged."""
@@ -120,7 +189,9 @@ class ImageStore:
         return checksum(into) == int(self.checksums[at])
 
     def load_many(self, index: Sequence[int], into: NDArray[np.uint8], count: bool) -> _Loaded:
-        found = ((at, self.load(at, row)) for at, row in zip(index, into, strict=True))
+        rest = [n for n, at in enumerate(index) if not self._load_kept(at, into[n])]
+        missing = [index[n] for n in rest]
+        found = zip(missing, self._decode(missing, [into[n] for n in rest]), strict=True)
         problems = [(at, problem) for at, problem in found if problem is not None]
         if not count:
             return _Loaded(problems)
@@ -133,9 +204,11 @@ class ImageStore:
         """Have images decoded, and their pixels counted; `Part.wait` waits for it."""
         pixels = torch.empty((len(index), *self.stored), dtype=torch.uint8, pin_memory=pin)
         rows = pixels.numpy()
-        together = min(_MOST_TOGETHER, max(1, len(index) // (4 * workers())))
+        fewest = _FEWEST_TOGETHER if self.apart else 1
+        together = max(1, min(self._most, max(fewest, len(index) // (4 * workers()))))
+        pool = _pool(os.getpid())
         futures = [
-            self.pool.submit(
+            pool.submit(
                 self.load_many, index[i : i + together].tolist(), rows[i : i + together], count
             )
             for i in range(0, len(index), together)
