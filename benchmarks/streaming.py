@@ -10,7 +10,8 @@ What the workers can do is measured without a loader: the same files handed to a
 processes, which do nothing else. The loader's share of that (of processes, where it uses them) is
 what a reader gets that knows its order and does nothing between parts, from the first part on, and
 with more to come after the last, as within an epoch. Rates are medians over rounds in which all are
-measured in turn, since other work on the machine comes and goes. ``--save`` adds the rows to benchmarks/streaming.csv.
+measured in turn, since other work on the machine comes and goes. ``--save`` adds the
+rows to benchmarks/streaming.csv.
 """
 
 from __future__ import annotations
