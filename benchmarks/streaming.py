@@ -175,7 +175,7 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
 
         best = processes if ImageStore(files, STORED).apart else threads
         augmented()
-        for _ in range(args.rounds):
+        for number in range(args.rounds):
             row = {
                 "read": of_workers(threads, lambda f: Path(f).read_bytes(), files),
                 "decode": of_workers(threads, load, contents),
@@ -195,6 +195,8 @@ def measure(files: list[str], args: Any) -> dict[str, list[float]]:
                 rates.setdefault("workers", []).append(of_workers(best, decode, files))
                 reader = streamed(ImageStore(files, STORED), args.batch)
                 rates.setdefault("stream", []).append(reader)
+            rounded = {name: round(values[-1]) for name, values in rates.items()}
+            print(f"round {number + 1} of {args.rounds}: {rounded}", flush=True)
     return rates
 
 
