@@ -109,14 +109,26 @@ def test_processes_decode_the_same(folder, monkeypatch, decoded, killed):
         list(parts_of(streamed.train.inputs, 4))
 
 
+def test_ranks_on_one_machine_share_its_cores(monkeypatch):
+    from noiseproof.data import _stream
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(12)), raising=False)
+    assert _stream.workers() == 12
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "4")
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    assert _stream.workers() == 3
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "40")
+    assert _stream.workers() == 1
+
+
 def test_a_process_that_decodes_needs_no_torch_and_ends_with_its_input(tmp_path):
     write_image(tmp_path / "a.png", 1, size=(8, 6))
     decoder = Decoder()
-    row = np.empty((6, 8, 3), np.uint8)
-    missing = np.ones((6, 8, 3), np.uint8)
-    told = decoder.decode([str(tmp_path / "a.png"), str(tmp_path / "no.png")], [row, missing])
+    files = [str(tmp_path / "a.png"), str(tmp_path / "no.png")]
+    (found, missing), told = decoder.decode(files, (3, 6, 8))
     assert told == [None, "there is no such file"]
-    assert np.array_equal(row, np.asarray(Image.open(tmp_path / "a.png")))
+    assert np.array_equal(found, np.asarray(Image.open(tmp_path / "a.png")))
     assert not missing.any()
     if Path("/proc").exists():
         maps = Path(f"/proc/{decoder._process.pid}/maps").read_text()
@@ -124,7 +136,7 @@ def test_a_process_that_decodes_needs_no_torch_and_ends_with_its_input(tmp_path)
     decoder.close()
     assert decoder._process.returncode == 0
     with pytest.raises(ValueError, match="closed"):
-        decoder.decode([str(tmp_path / "a.png")], [row])
+        decoder.decode(files, (3, 6, 8))
 
 
 def test_like_a_tensor(folder):

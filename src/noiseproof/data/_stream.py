@@ -30,9 +30,9 @@ from ..sources._decoder import SPACE, Decoder
 from ._decode import UnreadableError, read_image
 
 _AHEAD = 2  # parts that are decoded before they are asked for, or more where parts are small
-_AHEAD_IMAGES = 8  # for each worker
+_AHEAD_IMAGES = 16  # for each worker
 _MOST_TOGETHER = 16  # images that a worker is handed at once
-_FEWEST_TOGETHER = 4  # where it hands them on
+_FEWEST_TOGETHER = 8  # where it hands them on
 _BLOCK = 1 << 26  # bytes that are read together in a pass over all images
 _Problem = tuple[int, str]
 # From so many workers on, and for so many files, each has a process: threads would wait for each
@@ -146,7 +146,7 @@ class ImageStore:
         """Write an image [H, W, C]; what is wrong with it, if it cannot be read."""
         if self._load_kept(at, into):
             return None
-        (problem,) = self._decode([at], [into])
+        (problem,) = self._decode([at], into[None])
         return problem
 
     def _load_kept(self, at: int, into: NDArray[np.uint8]) -> bool:
@@ -164,14 +164,14 @@ class ImageStore:
             self.memory[at] = image
             self.kept[at] = True
 
-    def _decode(self, index: Sequence[int], into: Sequence[NDArray[np.uint8]]) -> list[str | None]:
-        """Write images; of each what is wrong with it, if it cannot be read."""
+    def _decode(self, index: Sequence[int], into: NDArray[np.uint8]) -> list[str | None]:
+        """Write images [N, H, W, C]; of each what is wrong with it, if it cannot be read."""
         files = [os.path.abspath(self.files[at]) for at in index]
         problems = None
         decoder = _decoder() if self.apart and files else None
         if decoder is not None:
             try:
-                problems = decoder.decode(files, into)
+                into[...], problems = decoder.decode(files, self.shape)
             except OSError:  # it was killed
                 _mine.decodes = False
         if problems is None:
@@ -191,8 +191,11 @@ class ImageStore:
     def load_many(self, index: Sequence[int], into: NDArray[np.uint8], count: bool) -> _Loaded:
         rest = [n for n, at in enumerate(index) if not self._load_kept(at, into[n])]
         missing = [index[n] for n in rest]
-        found = zip(missing, self._decode(missing, [into[n] for n in rest]), strict=True)
+        rows = into if len(rest) == len(index) else np.empty((len(rest), *self.stored), np.uint8)
+        found = zip(missing, self._decode(missing, rows), strict=True)
         problems = [(at, problem) for at, problem in found if problem is not None]
+        if rows is not into:
+            into[rest] = rows
         if not count:
             return _Loaded(problems)
         bad = {at for at, _ in problems}

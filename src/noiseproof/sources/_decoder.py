@@ -49,21 +49,22 @@ class Decoder:
         with suppress(OSError):  # elsewhere than on POSIX it has to stay
             os.unlink(file.name)
 
-    def decode(self, files: Sequence[str], into: Sequence[NDArray[np.uint8]]) -> list[str | None]:
-        """Write images [H, W, C]; of each what is wrong with it, if it cannot be read.
+    def decode(
+        self, files: Sequence[str], shape: Sequence[int]
+    ) -> tuple[NDArray[np.uint8], list[str | None]]:
+        """Images [N, H, W, C], and of each what is wrong with it, if it cannot be read.
+
+        The memory of the images is that of the next ones, too.
 
         Raises:
             OSError: the process has ended.
         """
-        height, width, channels = into[0].shape
+        channels, height, width = shape
         _say(self._process.stdin, [[channels, height, width], list(files)])
         problems: list[str | None] = [None] * len(files)
         for position, problem in _answer(self._process.stdout):
             problems[position] = problem
-        pixels = _pixels(self._space, len(files), into[0].shape)
-        for row, image in zip(into, pixels, strict=True):
-            row[...] = image
-        return problems
+        return _pixels(self._space, len(files), (height, width, channels)), problems
 
     def close(self) -> None:
         """End the process."""
