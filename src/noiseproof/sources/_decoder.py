@@ -41,13 +41,15 @@ class Decoder:
         with tempfile.NamedTemporaryFile(prefix="noiseproof-", dir=_folder(), delete=False) as file:
             file.truncate(SPACE)
             self._space = mmap.mmap(file.fileno(), SPACE)
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", _PROGRAM, json.dumps(sys.path), file.name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        _answer(self._process.stdout)  # it has opened the file
-        with suppress(OSError):  # elsewhere than on POSIX it has to stay
-            os.unlink(file.name)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-c", _PROGRAM, json.dumps(sys.path), file.name],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )  # fmt: skip
+            _answer(self._process.stdout)  # it has opened the file
+        finally:
+            with suppress(OSError):  # elsewhere than on POSIX it has to stay
+                os.unlink(file.name)
 
     def decode(
         self, files: Sequence[str], shape: Sequence[int]
