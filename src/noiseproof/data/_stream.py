@@ -35,8 +35,8 @@ _MOST_TOGETHER = 16  # images that a worker is handed at once
 _FEWEST_TOGETHER = 8  # where it hands them on
 _BLOCK = 1 << 26  # bytes that are read together in a pass over all images
 _Problem = tuple[int, str]
-# From so many workers on, and for so many files, each has a process: threads would wait for each
-# other (benchmarks/decoders.py), and processes take a moment to start.
+# From so many workers on, and for so many files, each has a process, which is faster there
+# (benchmarks/decoders.py) and takes a moment to start.
 _APART_WORKERS, _APART_FILES = 4, 1000
 
 
