@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from noiseproof import data
 from noiseproof.data import Augment, Keeping, Loader, StreamingNote, from_folder
 from noiseproof.data import _keep as keeping
 from noiseproof.data._stream import ImageFiles, ImageStore, parts_of, select
+from noiseproof.sources._decoder import Decoder
 from tests.data.trees import truncate, write_folder, write_image
 
 
@@ -64,6 +67,76 @@ def test_streamed_as_resident_bit_for_bit(folder, tmp_path, monkeypatch, kept, s
             assert torch.equal(ours, theirs)
     cached = from_folder(folder, stream="no", cache=tmp_path / "cache")
     assert torch.equal(cached.train.images, resident.train.images)
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Every file is handed on to a process, and the threads of other tests have none."""
+    from noiseproof.data import _stream
+
+    monkeypatch.setattr(_stream, "_APART_WORKERS", 1)
+    monkeypatch.setattr(_stream, "_APART_FILES", 1)
+    _stream._pool.cache_clear()
+    yield
+    decoders = [_stream._pool(os.getpid()).submit(lambda: _stream._mine.decoder).result()]
+    _stream._pool(os.getpid()).shutdown()
+    _stream._pool.cache_clear()
+    for decoder in filter(None, decoders):
+        decoder.close()
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize("killed", [False, True])
+def test_processes_decode_the_same(folder, monkeypatch, decoded, killed):
+    """Whether they live or are killed, be there damaged files or not."""
+    from noiseproof.data import _stream
+
+    monkeypatch.setattr(_stream, "workers", lambda: 1)
+    monkeypatch.setattr(keeping.Keeping, "in_memory", lambda self: 0)
+    truncate(folder / "cat/3.png")
+    with pytest.warns(UserWarning, match=r"left out .*3.png: a damaged image"):
+        streamed = from_folder(folder, stream="yes", skip_unreadable=True)
+    if killed:
+        decoder = _stream._pool(os.getpid()).submit(lambda: _stream._mine.decoder).result()
+        decoder._process.kill()
+    found = streamed.train.inputs[:]
+    assert bool(decoded) == killed
+    with pytest.warns(UserWarning, match="left out"):
+        resident = from_folder(folder, stream="no", skip_unreadable=True)
+    assert torch.equal(found, resident.train.images)
+    (folder / "cat/5.png").unlink()
+    with pytest.raises(ValueError, match=r"5.png: there is no such file"):
+        list(parts_of(streamed.train.inputs, 4))
+
+
+def test_ranks_on_one_machine_share_its_cores(monkeypatch):
+    from noiseproof.data import _stream
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(12)), raising=False)
+    assert _stream.workers() == 12
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(name, "4")
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    assert _stream.workers() == 3
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "40")
+    assert _stream.workers() == 1
+
+
+def test_a_process_that_decodes_needs_no_torch_and_ends_with_its_input(tmp_path):
+    write_image(tmp_path / "a.png", 1, size=(8, 6))
+    decoder = Decoder()
+    files = [str(tmp_path / "a.png"), str(tmp_path / "no.png")]
+    (found, missing), told = decoder.decode(files, (3, 6, 8))
+    assert told == [None, "there is no such file"]
+    assert np.array_equal(found, np.asarray(Image.open(tmp_path / "a.png")))
+    assert not missing.any()
+    if Path("/proc").exists():
+        maps = Path(f"/proc/{decoder._process.pid}/maps").read_text()
+        assert "libtorch" not in maps
+    decoder.close()
+    assert decoder._process.returncode == 0
+    with pytest.raises(ValueError, match="closed"):
+        decoder.decode(files, (3, 6, 8))
 
 
 def test_like_a_tensor(folder):

@@ -507,7 +507,7 @@ def test_an_image_that_cannot_be_read(photos, fault, message):
         own = data.from_folder(photos, skip_unreadable=True)
     assert len(own.train) == 7
     assert own.train.labels.tolist() == [0] * 3 + [1] * 4
-    assert own.notes
+    assert len(own.left_out) == 1
 
 
 def test_rows_that_cannot_be_read_are_left_out_with_a_count(tmp_path):

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 import noiseproof
-from noiseproof.train import Progress, Run, fit
+from noiseproof.train import Progress, Run, _fit, fit
+from noiseproof.train._ranks import Ranks
 
 from .subjects import but_seconds, conv_net, flat_net, tiny
 
@@ -148,7 +150,33 @@ def failing(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits, labels)
 
 
+class OneRank(Ranks):
+    """A rank that sends itself what several would send each other, as NCCL takes one a GPU."""
+
+    alone = False
+
+
+def to_itself(out: Path) -> list[Any]:
+    """The histories of a run in one process, and of one that goes through torch's collectives."""
+    on_gpu = torch.cuda.is_available()
+    run = Run(
+        model="cnn4", loss="nce+rce", precision="fp32", epochs=2, batch_size=24, crop=1,
+        device="cuda" if on_gpu else "cpu",
+    )  # fmt: skip
+    with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
+        histories = [fit(run, graph=False).history]
+        dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
+        backend = dist.get_backend_config()
+        ranks = OneRank(0, 1, dist.new_group(backend=backend), dist.new_group(backend="gloo"))
+        _fit.join = lambda: ranks
+        histories.append(fit(run, out=out).history)
+    dist.destroy_process_group()
+    return [backend, *map(but_seconds, histories)]
+
+
+TASKS = {"cases": cases, "killed": killed, "restarted": restarted, "to itself": to_itself}
+
 if __name__ == "__main__":
     task, folder = sys.argv[1], Path(sys.argv[2])
-    answer = {"cases": cases, "killed": killed, "restarted": restarted}[task](folder / "runs")
+    answer = TASKS[task](folder / "runs")
     (folder / f"answer-{os.environ['RANK']}.json").write_text(json.dumps(answer))

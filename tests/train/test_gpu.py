@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
 import torch
 
+from noiseproof.data import _loader
+from noiseproof.results import Folder
 from noiseproof.train import Run, fit, fit_many
 from noiseproof.train._pack import GraphPack, Pack
 from noiseproof.train._setup import Setup
+from tests.data.trees import write_folder
 
-from .subjects import StopError, flat_net, stop_after
+from .subjects import StopError, but_seconds, flat_net, stop_after
+from .test_distributed import answers, torchrun
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -133,3 +141,52 @@ def test_a_network_of_the_user_s_own():
     result = fit(Run(epochs=15, device="cuda"), network=network, loss=torch.nn.CrossEntropyLoss())
     assert result.accuracy > 0.5
     assert next(network.parameters()).device.type == "cpu"
+
+
+STREAMED = {
+    "padded": {"crop": 2, "ema": 0.9},
+    "not augmented": {"crop": 0, "flip": False},
+    "resized": {"crop": 0, "crop_size": 12, "crop_scale": 0.3, "jitter": 0.4, "holdout": 0.25},
+}
+
+
+@pytest.mark.parametrize("graph", [True, False])
+@pytest.mark.parametrize("settings", STREAMED.values(), ids=STREAMED)
+def test_streamed_images_give_the_numbers_of_resident_ones(tmp_path, monkeypatch, settings, graph):
+    """Those of the next chunk are copied and augmented while steps read the one before."""
+    monkeypatch.setitem(_loader._CHUNK_PIXELS, "cuda", 16 * 16 * 16)  # two batches in a chunk
+    write_folder(tmp_path / "photos/train", each=60)
+    write_folder(tmp_path / "photos/test", each=9)
+    run = Run(
+        dataset=f"folder:{tmp_path / 'photos'}", image_size=16, model="cnn4", batch_size=8,
+        epochs=3, precision="fp32", device="cuda", **{"flip": True, **settings},
+    )  # fmt: skip
+    resident, streamed = (
+        fit(replace(run, stream=stream), graph=graph).history for stream in ("no", "yes")
+    )
+    for one, two in zip(resident, streamed, strict=True):
+        assert {**one, "seconds": 0} == pytest.approx({**two, "seconds": 0}, rel=1e-6)
+
+
+def test_nccl_gives_the_numbers_of_one_process(tmp_path):
+    """Sums, copies and means over one rank change nothing."""
+    ended = torchrun("tests.train.rank", "to itself", tmp_path, ranks=1)
+    assert ended.returncode == 0, ended.stderr
+    ((backend, alone, sent),) = answers(tmp_path, 1)
+    assert "nccl" in backend
+    for one, two in zip(alone, sent, strict=True):
+        assert one == pytest.approx(two, rel=1e-6)
+
+
+def test_torchrun_with_one_gpu_is_the_plain_command(tmp_path):
+    command = ["noiseproof", "train", "--model", "cnn4", "--epochs", "2", "--device", "cuda"]
+    command += ["--precision", "fp32", "--out"]
+    ended = torchrun(*command, tmp_path / "one", ranks=1)
+    assert ended.returncode == 0, ended.stderr
+    subprocess.run([sys.executable, "-m", *command, str(tmp_path / "two")], check=True)
+    first, second = (
+        but_seconds(Folder(next((tmp_path / name).glob("*/history.csv")).parent).read_history())
+        for name in ("one", "two")
+    )
+    for one, two in zip(first, second, strict=True):
+        assert one == pytest.approx(two, rel=1e-3, abs=1e-2)  # cuDNN may choose other kernels

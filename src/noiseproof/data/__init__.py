@@ -17,7 +17,15 @@ from ._keep import Keeping, StreamingNote
 from ._load import load, names
 from ._loader import Batch, Loader
 from ._own import from_dataset, from_folder, from_table, load_content, load_source
-from ._stream import ImageFiles, Inputs, parts_of, resident, select
+from ._stream import (
+    ImageFiles,
+    Inputs,
+    content_digest,
+    decoded_before,
+    parts_of,
+    resident,
+    select,
+)
 from ._text import TextCoding
 
 __all__ = [
@@ -36,6 +44,8 @@ __all__ = [
     "TextCoding",
     "UnreadableError",
     "channel_statistics",
+    "content_digest",
+    "decoded_before",
     "from_arrays",
     "from_dataset",
     "from_folder",

@@ -103,7 +103,7 @@ class Dataset:
         std: the standard deviation, likewise.
         coding: how texts become token ids, if the inputs are texts.
         columns: of a table, those that the inputs come from.
-        notes: what a user should know of how the data was read.
+        left_out: a line on each sample that could not be read.
         learnt: whether mean and std are those of this training set; what a run holds out of it is
             then left out of them too.
     """
@@ -116,7 +116,7 @@ class Dataset:
     std: tuple[float, ...]
     coding: TextCoding | None = None
     columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     learnt: bool = False
 
     def __post_init__(self) -> None:

@@ -21,12 +21,12 @@ from .._errors import UsageError, require
 from .._files import PART, write_atomically
 from ..sources import Problems
 from ._download import lock
-from ._stream import ImageFiles, ImageStore, Inputs, checksum, workers
+from ._stream import ImageFiles, ImageStore, Inputs, workers
 
 STREAM = ("auto", "yes", "no")
 _SHARE = 0.4  # of free memory that images may take: a part held out is a copy, networks need some
 _UNKNOWN = 4 << 30  # bytes that are taken to be free where nobody says
-_FORMAT = 1  # of cache files
+_FORMAT = 2  # of cache files
 _LARGE = 1 << 30  # bytes of a cache whose writing takes a while
 
 
@@ -154,7 +154,7 @@ def keep(
         raise UsageError(f"none of {len(files)} images can be read")
     readable = np.setdiff1d(np.arange(len(files)), bad).tolist() if bad else None
     if not streams:
-        images = torch.from_numpy(store.memory)
+        images = torch.from_numpy(store.memory).permute(0, 3, 1, 2)
         return Kept(images if readable is None else images[readable], readable, counts)
     found = ImageFiles(store)
     if readable is not None:
@@ -165,12 +165,16 @@ def keep(
 def _pass(store: ImageStore, problems: Problems) -> tuple[NDArray[np.int64], list[int]]:
     """Decode everything once: how often each value occurs, and what cannot be read."""
     counts = np.zeros((store.shape[0], 256), np.int64)
+    checksums = np.zeros(len(store.files), np.uint32)
     bad: list[int] = []
     for part in store.blocks():
         found = part.wait()
         store.report(found, problems)
         bad += [at for at, _ in found]
-        counts += value_counts(part.images.numpy()[~np.isin(part.index, [at for at, _ in found])])
+        checksums[part.index] = part.checksums()
+        counts += part.counts()
+    if store.cached is None:
+        store.checksums = checksums
     return counts, bad
 
 
@@ -178,19 +182,13 @@ def _unreadable(store: ImageStore, problems: Problems) -> list[int]:
     """Of a store with a cache, what could not be read when that was written, nor can be now."""
     assert store.checksums is not None
     bad = []
-    image = np.empty(store.shape, np.uint8)
+    image = np.empty(store.stored, np.uint8)
     for at in np.flatnonzero(store.checksums == _NONE).tolist():
         problem = store.load(at, image)
         if problem is not None:
             store.report([(at, problem)], problems)
             bad.append(at)
     return bad
-
-
-def value_counts(images: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How often each of the 256 values occurs in each channel of [N, C, H, W]."""
-    channels = torch.from_numpy(images).transpose(0, 1).flatten(1)
-    return torch.stack([torch.bincount(c, minlength=256) for c in channels]).numpy()
 
 
 def _digest(content: str, shape: Sequence[int]) -> str:
@@ -204,7 +202,7 @@ _NONE = np.uint32(0)  # in place of the checksum of an image that could not be r
 
 
 class _Cache:
-    """A file of decoded images, uint8 [N, C, H, W], and beside it an index with their checksums.
+    """A file of decoded images, uint8 [N, H, W, C], and beside it an index with their checksums.
 
     Both are named by the digest of the images. The index is written last, so that where there is
     one the images are whole; an image that does not have its checksum is decoded again.
@@ -214,7 +212,7 @@ class _Cache:
         self.store = store
         self.images = folder / f"{store.digest}.images"
         self.index = folder / f"{store.digest}.npz"
-        self.shape = (len(store.files), *store.shape)
+        self.shape = (len(store.files), *store.stored)
 
     def open(self) -> NDArray[np.int64] | None:
         """Read what an earlier run wrote: how often each value occurs; None if there is none."""
@@ -223,7 +221,7 @@ class _Cache:
                 shape, checksums, counts = (found[k] for k in ("shape", "checksums", "counts"))
             if shape.tolist() != list(self.shape) or checksums.shape != self.shape[:1]:
                 return None
-            if counts.shape != (self.shape[1], 256) or checksums.dtype != np.uint32:
+            if counts.shape != (self.shape[3], 256) or checksums.dtype != np.uint32:
                 return None
             if self.images.stat().st_size != int(np.prod(self.shape)):
                 return None
@@ -266,17 +264,13 @@ class _Cache:
 
     def _write(self, path: Path, problems: Problems) -> tuple[NDArray[np.int64], bytes]:
         checksums = np.zeros(self.shape[0], np.uint32)
-        counts = np.zeros((self.shape[1], 256), np.int64)
+        counts = np.zeros((self.shape[3], 256), np.int64)
         with path.open("wb") as file:
             for part in self.store.blocks():
-                found = part.wait()
-                self.store.report(found, problems)
-                images = part.images.numpy()
-                checksums[part.index] = [checksum(image) for image in images]
-                bad = [at for at, _ in found]
-                checksums[bad] = _NONE
-                counts += value_counts(images[~np.isin(part.index, bad)])
-                file.write(images.data)
+                self.store.report(part.wait(), problems)
+                checksums[part.index] = part.checksums()
+                counts += part.counts()
+                file.write(part.pixels.numpy().data)
         content = io.BytesIO()
         arrays: dict[str, Any] = {"shape": np.array(self.shape), "checksums": checksums}
         np.savez(content, counts=counts, **arrays)

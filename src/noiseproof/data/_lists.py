@@ -11,7 +11,7 @@ import torch
 
 from .._errors import UsageError
 from ..catalogue import DatasetEntry, ImageLists, find_root
-from ..sources import Problems
+from ..sources import Problems, left_out_note
 from ..sources._folders import SUFFIXES
 from ._dataset import Dataset, Split
 from ._errors import OTHER_ROOT, MissingDataError
@@ -59,10 +59,12 @@ def load_lists(
         splits.append(
             Split(kept.inputs, labels if kept.readable is None else labels[kept.readable])
         )
-    for note in problems.summary():
+    for note in left_out_note(problems.lines):
         warnings.warn(note, stacklevel=2)
+    here = f"{base.parent}{os.sep}"
+    left_out = tuple(line.removeprefix(here) for line in problems.lines)
     return Dataset(
-        name, splits[0], splits[1], entry.classes, entry.mean, entry.std, notes=problems.summary()
+        name, splits[0], splits[1], entry.classes, entry.mean, entry.std, left_out=left_out
     )
 
 

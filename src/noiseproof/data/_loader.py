@@ -98,8 +98,7 @@ class Loader:
             raise UsageError(f"batch_size must be at least 1; got {batch_size}")
         self.device = torch.device(device)
         if isinstance(inputs, ImageFiles):
-            self.inputs: Inputs = inputs.select(slice(None))  # others may read it in other orders
-            self.inputs.pin = self.device.type == "cuda"
+            self.inputs: Inputs = inputs.on(self.device)
         else:
             self.inputs = inputs.to(self.device)
         self.labels = labels.to(self.device, torch.int64)
@@ -117,6 +116,11 @@ class Loader:
         self.scale = scale.to(self.device, torch.float32).view(shape) if channels else None
         self.shift = shift.to(self.device, torch.float32).view(shape) if channels else None
         self._next_epoch = 0
+        # Where image files are copied and augmented while the device is at those before them.
+        self._side = self._begun = None
+        if isinstance(inputs, ImageFiles) and self.device.type == "cuda":
+            self._side = torch.cuda.Stream(self.device, priority=-1)  # type: ignore[no-untyped-call]
+            self._begun = torch.cuda.Event()  # type: ignore[no-untyped-call]
 
     @property
     def images(self) -> Tensor:
@@ -167,6 +171,8 @@ class Loader:
         """
         if not isinstance(self.inputs, ImageFiles):
             return
+        if self._side is not None:  # order and augmentation of the epoch have been drawn
+            self._side.wait_stream(torch.cuda.current_stream(self.device))
         parts = self._chunks(epoch, chunk, rows)
         if not self.inputs.expects(next(parts)):
             self.inputs.expect(self._chunks(epoch, chunk, rows))
@@ -176,10 +182,25 @@ class Loader:
     ) -> Iterator[Tensor]:
         for number in itertools.count(epoch):
             for part in torch.split(self.order(number).cpu(), chunk):
-                yield part if rows is None else part[rows(len(part)).cpu()]
+                yield part if rows is None else part[rows(len(part))]
 
-    def take(self, index: Tensor, params: AugmentParams) -> Tensor:
-        """The inputs at ``index``, augmented, not yet normalized."""
+    def take(self, index: Tensor, params: AugmentParams, rows: Tensor | None = None) -> Tensor:
+        """The inputs at ``index``, or at these rows of it, augmented, not yet normalized."""
+        if self._side is None or self._begun is None:
+            return self._take(index, params, rows)
+        self._begun.synchronize()  # one chunk ahead and no more, or memory would fill
+        with torch.cuda.stream(self._side):
+            taken = self._take(index, params, rows)
+        main = torch.cuda.current_stream(self.device)
+        main.wait_stream(self._side)
+        taken.record_stream(main)
+        self._begun.record(main)
+        return taken
+
+    def _take(self, index: Tensor, params: AugmentParams, rows: Tensor | None) -> Tensor:
+        if rows is not None:
+            rows = rows.to(self.device)
+            index, params = index[rows], params[rows]
         if isinstance(self.inputs, ImageFiles):
             read = self.inputs[index].to(self.device, non_blocking=True)
             return self.augment(read, params)
@@ -188,7 +209,9 @@ class Loader:
     def evaluated(self, inputs: Tensor) -> Tensor:
         """Inputs as they are tested on: not augmented, normalized."""
         moved = inputs.to(self.device, non_blocking=True)
-        return self.normalize(self.augment.center(moved) if moved.ndim == 4 else moved)
+        if moved.ndim == 4:  # in one order in memory, as convolutions in another round otherwise
+            moved = self.augment.center(moved).contiguous()
+        return self.normalize(moved)
 
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean and divide by the standard deviation; token ids stay as they are."""

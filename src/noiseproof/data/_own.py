@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._errors import UsageError, require
 from .._imports import without_digest
-from ..sources import Content, Part, Problems, Source, read
+from ..sources import Content, Part, Problems, Source, left_out_note, read
 from ._dataset import Dataset, Split, channel_statistics, from_arrays, statistics_of
 from ._keep import Keeping, keep
 from ._stream import resident, select
@@ -162,12 +162,11 @@ def load_content(content: Content, source: Source, keeping: Keeping | None = Non
         if content.test is None
         else _split(content.test, content, coding)
     )
-    notes = content.skipped
-    for note in notes:
+    for note in left_out_note(content.left_out):
         warnings.warn(note, stacklevel=2)
     return Dataset(
         content.name, train, test, content.classes, *channel_statistics(inputs), coding,
-        content.columns, notes, learnt=True,
+        content.columns, content.left_out, learnt=True,
     )  # fmt: skip
 
 
@@ -194,13 +193,13 @@ def _load_files(content: Content, problems: Problems, keeping: Keeping) -> Datas
         empty = select(splits[0].inputs, slice(0))
         splits.append(Split(empty, splits[0].labels[:0].clone()))
     assert counts is not None
-    notes = (*content.skipped, *problems.summary())
-    for note in notes:
+    left_out = (*content.left_out, *problems.lines)
+    for note in left_out_note(left_out):
         warnings.warn(note, stacklevel=3)
     mean, std = statistics_of(torch.from_numpy(counts))
     return Dataset(
         content.name, splits[0], splits[1], content.classes, mean, std, None, content.columns,
-        notes, learnt=True,
+        left_out, learnt=True,
     )  # fmt: skip
 
 

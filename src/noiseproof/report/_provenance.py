@@ -70,7 +70,10 @@ def _accuracy(record: Record) -> float | str:
 def _settings(cell: Cell, record: Record) -> dict[str, Any]:
     """The settings that have no column."""
     found = {k: v for k, v in cell.settings.items() if k not in _WITH_COLUMN and v != []}
-    return found | {k: record.about[k] for k in ("parameters",) if k in record.about}
+    found |= {k: record.about[k] for k in ("parameters",) if k in record.about}
+    if left_out := record.about.get("left_out"):
+        found["left_out"] = f"{left_out['count']:,} that cannot be read ({left_out['digest']})"
+    return found
 
 
 def _difference(used: dict[str, Any], base: dict[str, Any]) -> str:

@@ -275,10 +275,24 @@ def _record(
     pairs = about.get("disbelieved", [])
     if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
         raise UsageError(f"disbelieved is {pairs!r:.60}, no list of two classes and a number")
+    left_out = about.get("left_out")
+    if left_out is not None and not _is_left_out(left_out):
+        raise UsageError(f"left_out is {left_out!r:.60}, no count, digest and first lines")
     noise_rate = about.get("noise_rate")
     if noise_rate is not None and not isinstance(noise_rate, int | float):
         raise UsageError(f"noise_rate is {noise_rate!r:.60}, not a number")
     return Record(run, history, about, error, path)
+
+
+def _is_left_out(value: object) -> bool:
+    """Whether it says how many samples could not be read, and which."""
+    return (
+        isinstance(value, Mapping)
+        and type(value.get("count")) is int
+        and isinstance(value.get("digest"), str)
+        and isinstance(value.get("first"), list)
+        and all(isinstance(line, str) for line in value["first"])
+    )
 
 
 def _is_pair(value: object) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._layout import layout_of
     from ._npz import read_inputs
     from ._read import read
-    from ._tables import Problems, Table, numeric_columns, read_table
+    from ._tables import Problems, Table, left_out_note, numeric_columns, read_table
 
 Kind = Literal["image", "text", "features", "tokens"]
 """What is classified."""
@@ -35,6 +35,7 @@ __all__ = [
     "images_in",
     "is_source",
     "layout_of",
+    "left_out_note",
     "meant_source",
     "numeric_columns",
     "read",
@@ -50,8 +51,8 @@ def __getattr__(name: str) -> Any:  # a run of a known data set does not wait fo
 
         homes = {
             "Problems": _tables, "Table": _tables, "images_in": _folders,
-            "layout_of": _layout, "numeric_columns": _tables, "read": _read, "read_inputs": _npz,
-            "read_table": _tables,
+            "layout_of": _layout, "left_out_note": _tables, "numeric_columns": _tables,
+            "read": _read, "read_inputs": _npz, "read_table": _tables,
         }  # fmt: skip
         return getattr(homes.get(name, _content), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

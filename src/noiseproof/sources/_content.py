@@ -44,7 +44,7 @@ class Content:
         columns: of a table, those that the inputs come from.
         train: the samples to train on.
         test: the samples to test on, if there are any.
-        skipped: a line on what could not be read and was left out.
+        left_out: a line on each sample that could not be read.
     """
 
     name: str
@@ -54,4 +54,4 @@ class Content:
     columns: tuple[str, ...]
     train: Part
     test: Part | None
-    skipped: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = field(default=())

@@ -135,7 +135,7 @@ def _table(source: Source) -> Content:
     if kind == "image":
         files = [p for part in parts for p in part.inputs]
         shape = image_shape(files, source.image_size)  # type: ignore[arg-type]
-    return _content(source, digest, kind, shape, classes, columns, parts, problems.summary())
+    return _content(source, digest, kind, shape, classes, columns, parts, problems.lines)
 
 
 def _table_labels(
@@ -281,7 +281,7 @@ def _npz(source: Source) -> Content:
 
 def _content(
     source: Source, digest: Digest, kind: Kind, shape: Sequence[int], classes: Classes,
-    columns: tuple[str, ...], parts: Sequence[Part], skipped: tuple[str, ...],
+    columns: tuple[str, ...], parts: Sequence[Part], left_out: Sequence[str],
 ) -> Content:  # fmt: skip
     test = parts[1] if len(parts) > 1 else None
     if (
@@ -291,5 +291,12 @@ def _content(
     ):
         raise UsageError("inputs to train on and to test on differ in their shape")
     return Content(
-        digest.name(source), kind, tuple(shape), classes.names, columns, parts[0], test, skipped
+        digest.name(source),
+        kind,
+        tuple(shape),
+        classes.names,
+        columns,
+        parts[0],
+        test,
+        tuple(left_out),
     )

@@ -82,10 +82,15 @@ class Problems:
 
     def summary(self) -> tuple[str, ...]:
         """One line on all of them."""
-        if not self.lines:
-            return ()
-        more = f", and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
-        return (f"left out what cannot be read: {self.lines[0]}{more}",)
+        return left_out_note(self.lines)
+
+
+def left_out_note(lines: Sequence[str]) -> tuple[str, ...]:
+    """One line on what was left out, of which each has a line."""
+    if not lines:
+        return ()
+    more = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return (f"left out what cannot be read: {lines[0]}{more}",)
 
 
 def read_table(

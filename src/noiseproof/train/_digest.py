@@ -18,14 +18,37 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data import Dataset, ImageFiles
+from ..data import Dataset, Inputs, content_digest, decoded_before
 from ..losses import Loss
 from ..noise import NoisyLabels
 
 
 def digests_of(overrides: Mapping[str, Any]) -> dict[str, str]:
     """A digest of each thing that overrides what a run names."""
-    return {name: _digest(value) for name, value in sorted(overrides.items())}
+    return {name: _kind(value) + _digest(value) for name, value in sorted(overrides.items())}
+
+
+def difference(part: str, known: str | None, now: str) -> str | None:
+    """What to say of two digests of a part, if they differ."""
+    if known == now:
+        return None
+    if known is not None and known.startswith(_UNREAD) != now.startswith(_UNREAD):
+        return (
+            f"the {part} cannot be compared: its images are streamed in one of them and in memory "
+            "or in a cache in the other, so load them as before"
+        )
+    return f"the {part} differs"
+
+
+_UNREAD = "files-"  # of data whose pixels are not known before it is trained on
+
+
+def _kind(value: Any) -> str:
+    """What the digest is of, where it is not all of the content."""
+    if isinstance(value, Dataset):
+        inputs = (value.train.inputs, value.test.inputs)
+        return "" if all(map(decoded_before, inputs)) else _UNREAD
+    return ""
 
 
 def _digest(value: Any) -> str:
@@ -74,11 +97,10 @@ class _Parts:
             case type():
                 return [value.__qualname__, *self.of(_members(value))]
             case Dataset(train=train, test=test):
-                tensors = [train.inputs, train.labels, test.inputs, test.labels]
-                tensors += [] if train.truth is None else [train.truth]
-                parts = [[t.store.digest, *map(str, t.index)] if isinstance(t, ImageFiles) else [t]
-                         for t in tensors]  # fmt: skip
-                return [value.mean, value.std, value.classes, *(p for part in parts for p in part)]
+                labels = [train.labels, test.labels]
+                labels += [] if train.truth is None else [train.truth]
+                return [value.mean, value.std, value.classes, *labels,
+                        *(_inputs_digest(split.inputs) for split in (train, test))]  # fmt: skip
             case NoisyLabels(labels=labels, clean=clean):
                 return [torch.as_tensor(labels), torch.as_tensor(clean)]
             case list() | tuple():
@@ -132,6 +154,10 @@ class _Parts:
             fixed += list(module.buffers())
         kind = type(module).__qualname__
         return [kind, repr(module), *self.of(attributes), *self.of(members), *shapes, *fixed]
+
+
+def _inputs_digest(inputs: Inputs) -> str | Tensor:
+    return content_digest(inputs) if inputs.dtype == torch.uint8 else inputs  # type: ignore[return-value]
 
 
 def _is_own_network(cls: type) -> bool:

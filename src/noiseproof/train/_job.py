@@ -9,7 +9,7 @@ import io
 import math
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from .._imports import is_import
 from ..results import FORMAT, Folder, accuracy_column, write_atomically
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
+from ._digest import difference
 from ._examples import keep_examples
 from ._measure import PATIENCE, gave_classes_up
 from ._model import EMA_MODEL, INPUTS, MODEL
@@ -37,6 +38,11 @@ NOTES = "notes"
 DISBELIEVED = "disbelieved"
 """The key in run.json of the labels, as they were given, that the network did not believe: rows of
 given class, predicted class and their number."""
+
+LEFT_OUT = "left_out"
+"""The key in run.json of the samples that could not be read: how many, a digest of the names of
+all of them, and a line on each of the first."""
+_FIRST_LEFT_OUT = 5
 
 
 class UnpredictedClassWarning(UserWarning):
@@ -97,7 +103,8 @@ def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str])
         return
     differing = differing_settings(described.get("settings") or {}, run)
     known = described.get("overrides") or {}
-    differing += [f"the {part} differs" for part in digests if known.get(part) != digests[part]]
+    found = (difference(part, known.get(part), now) for part, now in digests.items())
+    differing += filter(None, found)
     if differing:
         raise UsageError(
             f"{folder.path} holds another run of this name ({'; '.join(differing)}): "
@@ -337,5 +344,12 @@ def describe(trainer: RunTrainer, digests: Mapping[str, str]) -> dict[str, Any]:
         },
         "machine": {"device": name or platform.machine(), "system": platform.system()},
         "world_size": trainer.ranks.size,
+        **({LEFT_OUT: _left_out(trainer.left_out)} if trainer.left_out else {}),
         **({"overrides": dict(digests)} if digests else {}),
     }
+
+
+def _left_out(lines: Sequence[str]) -> dict[str, Any]:
+    names = "\n".join(line.partition(": ")[0] for line in lines)  # not why, in a library's words
+    digest = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()[:12]
+    return {"count": len(lines), "digest": digest, "first": list(lines[:_FIRST_LEFT_OUT])}

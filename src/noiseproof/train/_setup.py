@@ -130,7 +130,7 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            known, self.ranks,
+            known, self.ranks, data.left_out,
         )  # fmt: skip
 
     def _load(self, run: ResolvedRun, device: torch.device) -> Dataset:
@@ -210,7 +210,9 @@ class Setup:
         return self._once(key, lambda: copy.deepcopy(start)), start
 
     def _on(self, device: torch.device, tensor: Samples) -> Samples:
-        if isinstance(tensor, ImageFiles) or tensor.device == device:
+        if isinstance(tensor, ImageFiles):
+            return tensor.on(device)
+        if tensor.device == device:
             return tensor
         key = ("tensor", device, id(tensor))
         return self._once(key, lambda: (tensor, tensor.to(device)))[1]  # type: ignore[no-any-return]

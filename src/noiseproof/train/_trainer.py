@@ -83,6 +83,7 @@ class RunTrainer:
         compute_dtype: that the network computes in; None for float32.
         inputs: the kind, shape and normalization of the inputs, and the classes.
         ranks: the processes that train the run together, of which each computes a part of a batch.
+        left_out: a line on each sample that could not be read, for the record.
     """
 
     def __init__(
@@ -98,9 +99,11 @@ class RunTrainer:
         compute_dtype: torch.dtype | None,
         inputs: Inputs,
         ranks: Ranks = ALONE,
+        left_out: Sequence[str] = (),
     ) -> None:
         self.run = run
         self.ranks = ranks
+        self.left_out = left_out
         self.inputs = inputs
         self.network = network
         self.loader = loader
@@ -177,17 +180,16 @@ class RunTrainer:
         """Augment the next inputs of the epoch into the buffer that steps read."""
         part = slice(start, start + self.chunk)
         index, params = self._order[part], self._augment_params[part]
+        rows = None if self._reads_all else self._own_rows(len(index))
+        taken = self.loader.take(index, params, rows)
         self._index[: len(index)].copy_(index)
-        if not self._reads_all:
-            own = self._own_rows(len(index))
-            index, params = index[own], params[own]
-        self._chunk[: len(index)].copy_(self.loader.take(index, params))
+        self._chunk[: len(taken)].copy_(taken)
         self._chunk_position.zero_()
 
     def _own_rows(self, n: int) -> Tensor:
         """Of the next n samples, which are whole batches and the last, those of this rank."""
         rows = torch.split(torch.arange(n), self.loader.batch_size)
-        return torch.cat([r[self.ranks.part(len(r))] for r in rows]).to(self.loader.device)
+        return torch.cat([r[self.ranks.part(len(r))] for r in rows])
 
     def step(self, size: int) -> None:
         """One batch: forward, loss, backward, clip, update."""
