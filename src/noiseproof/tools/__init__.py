@@ -3,7 +3,11 @@
 import importlib
 from typing import Any
 
-_HOMES: dict[str, str] = {}  # of each public name the module that has it
+_HOMES: dict[str, str] = {  # of each public name the module that has it
+    "OutOfSample": "._folds",
+    "Votes": "._votes",
+    "out_of_sample": "._folds",
+}
 
 __all__: list[str] = sorted(_HOMES)
 

@@ -84,6 +84,7 @@ class RunTrainer:
         compute_dtype: that the network computes in; None for float32.
         inputs: the kind, shape and normalization of the inputs, and the classes.
         ranks: the processes that train the run together, of which each computes a part of a batch.
+        index: of the samples of the loader, in the whole training set; None if they are all.
     """
 
     def __init__(
@@ -99,8 +100,10 @@ class RunTrainer:
         compute_dtype: torch.dtype | None,
         inputs: Inputs,
         ranks: Ranks = ALONE,
+        index: Tensor | None = None,
     ) -> None:
         self.run = run
+        self.index = index
         self.ranks = ranks
         self.inputs = inputs
         self.network = network
