@@ -4,8 +4,11 @@ import importlib
 from typing import Any
 
 _HOMES: dict[str, str] = {  # of each public name the module that has it
+    "Audit": "._audit",
     "OutOfSample": "._folds",
+    "Suspect": "._audit",
     "Votes": "._votes",
+    "audit": "._audit",
     "out_of_sample": "._folds",
 }
 
