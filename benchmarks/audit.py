@@ -2,7 +2,7 @@
 
     python benchmarks/audit.py probabilities --data-root DIR --out FILE.npz
     python benchmarks/audit.py table FILE.npz --data-root DIR
-    python benchmarks/audit.py small [--news FILE.csv.gz]
+    python benchmarks/audit.py small [--news FILE.csv.gz] [--kept DIR] [--data NAME]
 
 ``probabilities`` trains the 8-layer network on CIFAR-10N worst (labels of people, 40.2 % wrong) on
 a GPU: five folds for each loss, side by side, and for the votes of one ordinary run each loss once
@@ -195,7 +195,19 @@ def table(file: Path, data_root: Path | None) -> None:
     save(__file__, rows, beside="data")
 
 
-def small(news: Path | None) -> None:
+def _votes(run: Run, kept: Path | None) -> NDArray[Any]:
+    file = None if kept is None else kept / f"votes-{run.resolve().hash}.npy"
+    if file is None or not file.exists():
+        votes = Votes()
+        fit(run, on_epoch=votes)
+        if file is None:
+            return votes.probabilities
+        np.save(file, votes.probabilities)
+    found: NDArray[Any] = np.load(file, allow_pickle=False)
+    return found
+
+
+def small(news: Path | None, kept: Path | None, only: str | None) -> None:
     """The digits, and texts, on one core."""
     torch.set_num_threads(1)
     noises = (("symmetric", 0.2), ("symmetric", 0.4), ("asymmetric", 0.4), ("symmetric", 0.6))
@@ -203,19 +215,18 @@ def small(news: Path | None) -> None:
         ("digits", [Run(dataset="digits", noise=n, rate=r, device="cpu") for n, r in noises]),
         ("NoisyAG-News", [Run(dataset=f"csv:{news}", text="text", truth="gt", device="cpu")]),
     ):
-        if name != "digits" and news is None:
+        if only not in (None, name) or (name != "digits" and news is None):
             continue
         rows = []
         for run in runs:
             kind = "human" if name != "digits" else f"{run.noise} {run.rate:g}"
             for loss in ("ce", "nce+rce"):
                 one = dataclasses.replace(run, loss=loss)
-                found = out_of_sample(run=one, folds=FOLDS)
+                found = out_of_sample(run=one, folds=FOLDS, out=kept)
                 assert found.truth is not None
                 epochs = one.resolve().epochs
-                votes = Votes()
-                fit(dataclasses.replace(one, holdout=0.0), on_epoch=votes)
-                for how, p in (("folds", found.probabilities), ("votes", votes.probabilities)):
+                voted = _votes(dataclasses.replace(one, holdout=0.0), kept)
+                for how, p in (("folds", found.probabilities), ("votes", voted)):
                     case = Case(name, kind, how, loss, epochs, p, found.labels, found.truth)
                     rows += rows_of(case, ())
         save(__file__, rows, beside="data")
@@ -234,13 +245,15 @@ def main() -> None:
     second.add_argument("--data-root", type=Path)
     third = commands.add_parser("small")
     third.add_argument("--news", type=Path, help="train.csv.gz of NoisyAG-News")
+    third.add_argument("--kept", type=Path, help="a folder for the runs, to go on from")
+    third.add_argument("--data", help="only this set: digits or NoisyAG-News")
     given = parser.parse_args()
     if given.command == "probabilities":
         probabilities(given.data_root, given.out, given.epochs, given.device)
     elif given.command == "table":
         table(given.file, given.data_root)
     else:
-        small(given.news)
+        small(given.news, given.kept, given.data)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._errors import UsageError, require
 from .._escape import csv_text
 from .._files import write_atomically
 from ..noise._checks import as_array
-from ._estimate import Floats, estimate
+from ._estimate import Floats, Labels, Probabilities, joint_of, judge, transition_of
 
 _SUM = 0.02  # by how much a row of float16 may miss 1
 
@@ -63,21 +62,22 @@ class Audit:
         classes: the name of each class.
         names: of each sample; its index where none were given.
         annotators: of each sample who gave its label; empty where that is not known.
+        joint: the estimated share of samples of each true class (row) and given class, [K, K].
         cleanlab: the ranking of cleanlab, where it was asked for.
     """
 
     rate: float
     transition: Floats
     scores: Floats
-    ranking: NDArray[np.int64]
-    suggested: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    probabilities: Floats
+    ranking: Labels
+    suggested: Labels
+    labels: Labels
+    probabilities: Probabilities
     classes: tuple[str, ...]
     names: tuple[str, ...]
-    annotators: tuple[str, ...] = ()
-    joint: Floats | None = None
-    cleanlab: NDArray[np.int64] | None = None
+    annotators: tuple[str, ...]
+    joint: Floats
+    cleanlab: Labels | None = None
 
     def __len__(self) -> int:
         """How many labels are suspect: the share of them that is likely wrong."""
@@ -98,7 +98,7 @@ class Audit:
         return "\n".join(lines)
 
     @property
-    def index(self) -> NDArray[np.int64]:
+    def index(self) -> Labels:
         """The samples whose labels are suspect, the most suspect first."""
         return self.ranking[: len(self)]
 
@@ -118,9 +118,8 @@ class Audit:
     def by_class(self) -> list[Share]:
         """Of the labels that are given as each class, how many are likely wrong."""
         counts = np.bincount(self.labels, minlength=len(self.classes))
-        joint = np.eye(len(self.classes)) if self.joint is None else self.joint
-        given = joint.sum(0)
-        right = np.where(given > 0, np.diag(joint) / np.maximum(given, 1e-300), 1.0)
+        given = self.joint.sum(0)
+        right = np.where(given > 0, np.diag(self.joint) / np.maximum(given, 1e-300), 1.0)
         rows = zip(self.classes, counts.tolist(), (1 - right).tolist(), strict=True)
         return [Share(*row) for row in rows]
 
@@ -218,30 +217,27 @@ def audit(
     given, named = _labels(labels, p.shape, classes)
     who = () if annotators is None else _texts(annotators, "annotators", len(p))
     called = tuple(map(str, range(len(p)))) if names is None else _texts(names, "names", len(p))
-    found = estimate(p, given)
-    scores = 1 - found.posterior[np.arange(len(p)), given]
-    others = found.posterior.copy()
-    others[np.arange(len(p)), given] = -1
+    joint = joint_of(p, given)
+    scores, suggested = judge(p, given, joint)
     # Where two labels are as likely wrong, the one that the network believes less is first.
-    ranking = np.lexsort((p[np.arange(len(p)), given], -scores))
+    ranking = np.lexsort((p[np.arange(len(p)), given], -scores)).astype(np.int64)
     return Audit(
-        found.rate, found.transition, scores, ranking.astype(np.int64),
-        others.argmax(1).astype(np.int64), given, p, named, called, who, found.joint,
-        cleanlab_ranking(p, given) if cleanlab else None,
+        float(1 - np.trace(joint)), transition_of(joint), scores, ranking, suggested, given, p,
+        named, called, who, joint, cleanlab_ranking(p, given) if cleanlab else None,
     )  # fmt: skip
 
 
-def cleanlab_ranking(probabilities: Floats, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def cleanlab_ranking(probabilities: Probabilities, labels: Labels) -> Labels:
     """The order in which cleanlab suspects labels: by the probability of the given class."""
     rank = require("cleanlab.rank", "audit", "the ranking of cleanlab")
     quality = rank.get_label_quality_scores(labels, probabilities, method="self_confidence")
-    order: NDArray[np.int64] = np.argsort(quality, kind="stable")
+    order: Labels = np.argsort(quality, kind="stable")
     return order
 
 
-def _probabilities(given: Any) -> Floats:
+def _probabilities(given: Any) -> Probabilities:
     try:
-        p = as_array(given).astype(np.float64)
+        p = as_array(given).astype(np.float32)
     except (TypeError, ValueError):
         raise UsageError("probabilities are numbers [N, K], a row for each sample") from None
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
@@ -258,13 +254,14 @@ def _probabilities(given: Any) -> Floats:
             f"the probabilities of sample {wrong[0]} sum to {sums[wrong[0]]:.4g} or are below 0; "
             "of logits give the softmax"
         )
-    p = np.maximum(p, 1e-9)  # float16 rounds to zero what is not impossible
-    return p / p.sum(1, keepdims=True)  # type: ignore[no-any-return]
+    p = np.maximum(p, np.float32(1e-9))  # float16 rounds to zero what is not impossible
+    whole: Probabilities = p / p.sum(1, keepdims=True)
+    return whole
 
 
 def _labels(
     given: Any, shape: tuple[int, ...], classes: Sequence[str] | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+) -> tuple[Labels, tuple[str, ...]]:
     n, num_classes = shape
     array = as_array(given)
     if array.ndim != 1 or len(array) != n:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from .. import bench
 from .._errors import DivergedError, UsageError
+from ..catalogue import GIVEN
 from ..data import Dataset
 from ..data._stream import select
 from ..noise import NoisyLabels, from_labels
-from ..runs import Run
+from ..runs import ResolvedRun, Run
 from ..train import Progress, UnpredictedClassWarning, fit_many, load
 from ..train._setup import Setup, device_of, split
 
@@ -95,7 +96,10 @@ def out_of_sample(
     run = run or Run()
     runs = fold_runs(run, folds)
     setup = Setup(data_root)
-    dataset, noisy = _samples(setup, runs[0], data, labels)
+    shown = {} if data is None else {"data": data.name}
+    shown |= {} if labels is None else {"labels": ""}
+    resolved = runs[0].resolve(overrides=shown)
+    dataset, noisy = _samples(setup, resolved, data, labels)
     given = torch.as_tensor(noisy.labels).to(torch.int64).cpu()
     if len(given) < 2 * folds:
         raise UsageError(f"{len(given)} samples are too few for {folds} folds; give fewer folds")
@@ -112,12 +116,12 @@ def out_of_sample(
             model = load(folder).to(device_of(run.device))
             found[index] = model.predict_proba(select(dataset.train.inputs, index))
             fold[index] = one.fold
-    truth = torch.as_tensor(noisy.clean).cpu().to(torch.int64).numpy()
-    known = labels is not None or run.noise is not None or dataset.train.truth is not None
-    known = known or runs[0].resolve().noise != "given" if data is None else known
+    truth = None
+    if resolved.noise != GIVEN or labels is not None or dataset.train.truth is not None:
+        truth = torch.as_tensor(noisy.clean).cpu().to(torch.int64).numpy()
     return OutOfSample(
         found.numpy(), given.numpy(), dataset.classes, fold.numpy().astype(np.uint16),
-        truth if known else None,
+        truth,
     )  # fmt: skip
 
 
@@ -131,11 +135,9 @@ def fold_runs(run: Run, folds: int) -> list[Run]:
 
 
 def _samples(
-    setup: Setup, run: Run, data: Dataset | None, labels: Any
+    setup: Setup, run: ResolvedRun, data: Dataset | None, labels: Any
 ) -> tuple[Dataset, NoisyLabels]:
-    shown = {} if data is None else {"data": data.name}
-    shown |= {} if labels is None else {"labels": ""}
-    dataset, noisy = setup.samples(run.resolve(overrides=shown), data=data)
+    dataset, noisy = setup.samples(run, data=data)
     if labels is not None:
         noisy = labels if isinstance(labels, NoisyLabels) else _relabelled(dataset, labels)
     if len(noisy) != len(dataset.train):

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from .._errors import UsageError, require
 from ..data import Dataset
-from ..data._stream import resident, select
 from ..noise import NoisyLabels
 from ..runs import Run
 from ..sources import Content, Problems, Source, source_named
@@ -55,8 +52,7 @@ class Samples:
             if part is not None and isinstance(part.inputs, list):
                 with contextlib.suppress(OSError, ValueError):
                     return thumbnail(Path(part.inputs[index]))
-            one = select(self.data.train.inputs, torch.tensor([index]))
-            return resident(one, "a page of suspects")[0].numpy()
+            return self.data.train.inputs[index : index + 1][0].numpy()
         values = self.data.train.images[index].flatten().tolist()
         if self.data.kind == "tokens":
             return "token ids " + " ".join(map(str, values[:_MAX_TOKENS]))
