@@ -200,11 +200,12 @@ def _votes(run: Run, kept: Path | None) -> NDArray[Any]:
     if file is None or not file.exists():
         votes = Votes()
         fit(run, on_epoch=votes)
-        if file is None:
-            return votes.probabilities
-        np.save(file, votes.probabilities)
-    found: NDArray[Any] = np.load(file, allow_pickle=False)
-    return found
+        found: NDArray[Any] = votes.probabilities
+        if file is not None:
+            np.save(file, found)
+        return found
+    kept_before: NDArray[Any] = np.load(file, allow_pickle=False)
+    return kept_before
 
 
 def small(news: Path | None, kept: Path | None, only: str | None) -> None:
