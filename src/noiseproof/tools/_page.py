@@ -67,8 +67,7 @@ def audit_page(
         loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )  # fmt: skip
-    whole = len(rows) == len(audit)
-    here = "" if whole else f"{len(rows):,} of the {len(audit):,} suspects are here."
+    here = f"The {len(rows):,} most suspect are here." if len(rows) != len(audit) else ""
     return environment.get_template("audit.html.j2").render(
         title=title or "Labels that are likely wrong",
         rate=f"{audit.rate:.1%}",
