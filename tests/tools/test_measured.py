@@ -67,10 +67,28 @@ def test_rates_are_off_by_so_much(measured):
     assert max(of_ce) < 2  # that nothing is wrong
 
 
+def by_ranking(measured, *key: str) -> dict[str, float]:
+    return {k[5]: precision(row) for k, row in measured.items() if k[:4] == key}
+
+
 def test_how_labels_are_mistaken_helps_where_one_class_is_taken_for_a_certain_other(measured):
-    rows = {k[5]: precision(r) for k, r in measured.items()
-            if k[:4] == ("digits", "asymmetric 0.4", "folds", "nce+rce")}  # fmt: skip
-    assert rows["posterior"] > max(rows["p(given)"], rows["margin"]) + 4
-    for key in {k[:4] for k in measured if k[0] == "digits" and k[1].startswith("symmetric")}:
-        by = {k[5]: precision(r) for k, r in measured.items() if k[:4] == key}
-        assert by["posterior"] > by["p(given)"] - 1.5
+    for how in ("folds", "votes"):
+        for loss in ("ce", "nce+rce"):
+            rows = by_ranking(measured, "digits", "asymmetric 0.4", how, loss)
+            assert 3 < rows["posterior"] - max(rows["p(given)"], rows["margin"]) < 5.5
+            rows = by_ranking(measured, "NoisyAG-News", "human", how, loss)
+            assert rows["posterior"] > max(rows["p(given)"], rows["margin"]) + 2
+    for rate in ("0.2", "0.4", "0.6"):
+        for how in ("folds", "votes"):
+            rows = by_ranking(measured, "digits", f"symmetric {rate}", how, "nce+rce")
+            assert max(rows.values()) - min(rows.values()) < 1.1
+
+
+def test_texts_are_hard_and_votes_fail_on_them(measured):
+    for loss in ("ce", "nce+rce"):
+        folds, votes = (by_ranking(measured, "NoisyAG-News", "human", h, loss)["posterior"]
+                        for h in ("folds", "votes"))  # fmt: skip
+        assert 50 < folds < 55
+        assert votes < folds - 15
+        row = measured["NoisyAG-News", "human", "folds", loss, "25", "posterior", "1975"]
+        assert 0.45 < float(row["estimated_percent"]) / float(row["wrong_percent"]) < 0.55

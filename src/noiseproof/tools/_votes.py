@@ -17,8 +17,9 @@ class Votes:
     """Counts how often each training sample was predicted as each class, over the epochs of a run.
 
     It is a function for ``on_epoch`` of `noiseproof.train.fit`, and costs nothing: a step has its
-    predictions anyway. Robust losses learn the true classes first and the wrong labels late or
-    never, so the votes of all epochs tell wrong labels from right ones.
+    predictions anyway. With a robust loss a network learns the true classes first and the wrong
+    labels late or never, so the votes of all epochs tell wrong labels from right ones. Where the
+    network learns every label by heart within a few epochs, `noiseproof.tools.out_of_sample` does.
 
     Attributes:
         counts: of each training sample and class, int32 [N, K].

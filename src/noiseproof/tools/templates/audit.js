@@ -209,7 +209,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === $("typed")) {
-      if (event.key === "Escape") $("card").focus();
+      if (event.key === "Escape") $("card").focus({ preventScroll: true });
       return;
     }
     const digit = Number(event.key);
@@ -235,7 +235,7 @@
     }
     if (found >= 0) {
       setClass(found);
-      $("card").focus();
+      $("card").focus({ preventScroll: true });
     }
   });
 
