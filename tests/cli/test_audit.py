@@ -44,6 +44,7 @@ def test_mistakes_are_one_line(run, file, tmp_path):
         (("--dataset", "digits", "--apply", tmp_path / "none.csv"), "cannot be read"),
         (("--dataset", "digits", "--folds", "1"), "folds is"),
         ((file, "--number", "0"), "number is"),
+        ((file, "--top", "-1"), "top is"),
     ):
         code, _, error = run("audit", *arguments, "--out", tmp_path / "out")
         assert code == 2

@@ -79,8 +79,9 @@ def audit(
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
         workers: processes; by default one for each core, and one for a GPU.
     """
-    if number is not None and number < 1:
-        raise UsageError(f"number is 1 or more; it was {number}")
+    for flag, value, least in (("number", number, 1), ("top", top, 0), ("workers", workers, 1)):
+        if value is not None and value < least:
+            raise UsageError(f"{flag} is {least} or more; it was {value}")
     if probabilities is not None:
         if annotator or apply or votes:
             raise UsageError("--annotator, --apply and --votes are for data: leave the file out")

@@ -105,9 +105,10 @@ def out_of_sample(
         raise UsageError(f"{len(given)} samples are too few for {folds} folds; give fewer folds")
     found = torch.zeros(len(given), dataset.num_classes)
     fold = torch.zeros(len(given), dtype=torch.int64)
+    own = {"data": data, "labels": None if labels is None else noisy}
     with _folder(out) as kept:
         folders = (
-            _in_this_process(runs, data, labels, kept, name, data_root, watch)
+            _in_this_process(runs, own, kept, name, data_root, watch)
             if data is not None or labels is not None or workers == 1
             else _in_workers(runs, kept, data_root, workers, watch)
         )
@@ -160,8 +161,8 @@ def _folder(out: Path | str | None) -> Iterator[Path]:
 
 
 def _in_this_process(
-    runs: list[Run], data: Dataset | None, labels: Any, out: Path, name: str,
-    data_root: Path | str | None, watch: Watch | None,
+    runs: list[Run], own: dict[str, Any], out: Path, name: str, data_root: Path | str | None,
+    watch: Watch | None,
 ) -> list[Path]:  # fmt: skip
     done: dict[int, int] = {}
 
@@ -170,12 +171,12 @@ def _in_this_process(
         if watch is not None:
             watch(sum(done.values()), len(runs) * progress.epochs)
 
-    own = data is not None or labels is not None
+    named = any(value is not None for value in own.values())
     with warnings.catch_warnings():
         warnings.simplefilter("once", UnpredictedClassWarning)
         results = fit_many(
             runs, out=out, data_root=data_root, on_epoch=on_epoch,
-            overrides={"data": data, "labels": labels}, name=name if own else None,
+            overrides=own, name=name if named else None,
         )  # fmt: skip
     for result in results:
         if result.error is not None:
