@@ -52,6 +52,12 @@ def test_the_rankings_hardly_differ_on_human_labels(measured):
         assert abs(precision(rows[0]) - precision(rows[1])) < 0.5
 
 
+def test_the_matrix_is_off_by_so_much(measured):
+    for loss, epochs in (("ce", 10), ("ce", 50), ("nce+rce", 50), ("gce", 50)):
+        row = human(measured, "folds", loss, epochs, "posterior")
+        assert f"are off by {float(row['transition_error']):.2f} on average" in PAGE
+
+
 def test_rates_are_off_by_so_much(measured):
     off: dict[str, list[float]] = {"folds": [], "votes": []}
     for key, row in measured.items():
