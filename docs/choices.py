@@ -1,4 +1,4 @@
-"""The tables of docs/which-loss.md and docs/imbalance.md, from benchmarks/ and results/."""
+"""The tables of docs/which-loss.md, docs/imbalance.md and docs/find-wrong-labels.md."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ CONDITIONS = (
     (CLEAN, 0.0), ("symmetric", 0.2), ("symmetric", 0.4), ("symmetric", 0.6), ("asymmetric", 0.4),
 )  # fmt: skip
 HEAD = ("clean", "20% wrong", "40% wrong", "60% wrong", "40% asymmetric")
+RANKINGS = ("posterior", "p(given)", "margin")
 REPRODUCED = ("CE", "GCE", "SCE", "MAE", "NCE", "NCE+MAE", "NCE+RCE", "JAL-CE")
 
 
@@ -122,3 +123,54 @@ def imbalance_table(data: str) -> str:
         *(f"{what}, {float(rate):.0%} wrong" for what, rate in columns),
     )
     return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def human_audit_table() -> str:
+    """How many wrong labels audits of CIFAR-10N worst find."""
+    found: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
+    for m in read("audit"):
+        if m["data"] == "CIFAR-10N worst":
+            by_first = found.setdefault((m["how"], m["loss"], m["epochs"]), {})
+            by_first[f"{m['ranking']} {m['first']}"] = m
+    rows = []
+    for (how, loss, epochs), cells in found.items():
+        for ranking, name in (("posterior", "noiseproof"), ("cleanlab", "cleanlab")):
+            first, more = (cells[f"{ranking} {n}"] for n in (10_000, 20_000))
+            rows.append((
+                f"`{loss}`, {epochs} epochs", how if how == "votes" else "5 folds", name,
+                _tenth(first["precision_percent"]), _tenth(more["precision_percent"]),
+                _tenth(more["recall_percent"]), _tenth(more["suggestion_right_percent"]),
+                _tenth(more["estimated_percent"]),
+            ))  # fmt: skip
+    head = (
+        "network", "probabilities", "ranking", "right of the first 10,000", "of the first 20,000",
+        "found in 20,000", "suggestion right", "estimated wrong",
+    )  # fmt: skip
+    return "\n".join(table(head, rows, left=3)).rstrip()
+
+
+def small_audit_table() -> str:
+    """The same on small sets, of as many suspects as labels are wrong."""
+    found: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
+    for m in read("audit"):
+        if m["data"] != "CIFAR-10N worst":
+            key = (m["data"], m["noise"], m["how"], m["loss"])
+            found.setdefault(key, {})[m["ranking"]] = m
+    rows = []
+    for (data, noise, how, loss), by_ranking in found.items():
+        ours = by_ranking["posterior"]
+        rows.append((
+            f"{data}, {noise}", f"`{loss}`", how if how == "votes" else "5 folds",
+            *(_tenth(by_ranking[r]["precision_percent"]) for r in RANKINGS),
+            _tenth(ours["wrong_percent"]), _tenth(ours["estimated_percent"]),
+            _tenth(by_ranking["cleanlab"]["estimated_percent"]),
+        ))  # fmt: skip
+    head = (
+        "labels", "loss", "probabilities", "posterior", "p(given)", "margin", "wrong", "estimated",
+        "by cleanlab",
+    )  # fmt: skip
+    return "\n".join(table(head, rows, left=3)).rstrip()
+
+
+def _tenth(number: str) -> str:
+    return f"{float(number):.1f}"

@@ -3,11 +3,11 @@
     python docs/generate.py [--check]
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
-docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md and
-docs/imbalance.md (from benchmarks/ and results/), the tables of losses, of the reproduction
-and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their
-marks, the pictures, and the signatures of the losses that texts are read with
-(src/noiseproof/syntax/signatures.json).
+docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
+docs/imbalance.md and docs/find-wrong-labels.md (from benchmarks/ and results/), the tables of
+losses, of the reproduction and of speed in README.md (the last from benchmarks/loss_cpu.csv and
+train_step.csv), between their marks, the pictures, and the signatures of the losses that texts are
+read with (src/noiseproof/syntax/signatures.json).
 """
 
 from __future__ import annotations
@@ -267,6 +267,9 @@ def documents() -> dict[Path, str]:
     rare = imbalance.read_text()
     for data in ("features", "segmentation"):
         rare = between(rare, data, choices.imbalance_table(data))
+    audits = ROOT / "docs" / "find-wrong-labels.md"
+    audited = between(audits.read_text(), "human", choices.human_audit_table())
+    audited = between(audited, "small", choices.small_audit_table())
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
@@ -277,6 +280,7 @@ def documents() -> dict[Path, str]:
         training: settings,
         which: choice,
         imbalance: rare,
+        audits: audited,
         own: texts,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }

@@ -31,6 +31,7 @@ OF_SOURCES = {
 
 
 OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
+OF_HOLDOUT = {"fold": 2}
 
 
 def hash_of(**settings: object) -> str:
@@ -46,12 +47,21 @@ def test_the_hash_is_for_good():
 
 def test_every_field_but_where_it_runs_changes_the_hash():
     fields = {f.name for f in dataclasses.fields(Run)}
-    assert fields == OTHER.keys() | OF_ADAMW.keys() | NEED_FILES | OF_SOURCES
+    assert fields == OTHER.keys() | OF_ADAMW.keys() | OF_HOLDOUT.keys() | NEED_FILES | OF_SOURCES
     hashes = {name: hash_of(**{name: value}) for name, value in OTHER.items()}
     places = ("device", "stream", "cache")
     assert [hashes.pop(name) for name in places] == [hash_of()] * len(places)
     hashes |= {k: hash_of(optimizer="adamw", **{k: v}) for k, v in OF_ADAMW.items()}
-    assert len({hash_of(), *hashes.values()}) == 1 + len(OTHER) - len(places) + len(OF_ADAMW)
+    hashes |= {k: hash_of(holdout=0.2, **{k: v}) for k, v in OF_HOLDOUT.items()}
+    ours = len(OTHER) - len(places) + len(OF_ADAMW) + len(OF_HOLDOUT)
+    assert len({hash_of(), *hashes.values()}) == 1 + ours
+
+
+def test_a_fold_is_one_of_those_that_the_holdout_makes():
+    assert Run(holdout=0.2, fold=5).resolve().fold == 5
+    for settings in ({"fold": 1}, {"holdout": 0.2, "fold": 6}, {"holdout": 0.5, "fold": 3}):
+        with pytest.raises(ValueError, match="fold="):
+            Run(**settings).resolve()
 
 
 @pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar100"])

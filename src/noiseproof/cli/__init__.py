@@ -16,6 +16,7 @@ from noiseproof import _torchrun
 from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
+from ._audit import audit
 from ._bench import bench
 from ._export import export
 from ._losses import losses
@@ -32,6 +33,7 @@ app.command(losses)
 app.command(train)
 app.command(predict)
 app.command(export)
+app.command(audit)
 app.command(bench)
 app.command(results)
 app.command(report)

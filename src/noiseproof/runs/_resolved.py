@@ -69,6 +69,7 @@ class ResolvedRun:
     crop_size: int = 0
     crop_scale: float = 0.0
     jitter: float = 0.0
+    fold: int = 0
     imports: tuple[str, ...] = ()
     """modules of the user's that declare losses, as ``module@digest``"""
     weights: str = ""

@@ -144,6 +144,9 @@ class Run:
     holdout: float | None = None
     """fraction of the noisy training set that is kept for validation; by default none, or of your
     own data without a test part a tenth to a fifth"""
+    fold: int = 0
+    """which part is held out, of the equal parts of that fraction: 1 is the first, each has its
+    share of every class; 0 for one at random"""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
     """of the network's arithmetic (weights are float32): auto is bf16 on a GPU, fp32 on a CPU"""
     device: str = "auto"
@@ -167,7 +170,7 @@ class Run:
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
             ("image_size", int, 0, 4096), ("crop_size", int, 0, 4096),
-            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1),
+            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1), ("fold", int, 0, 1000),
         ):  # fmt: skip
             value: Any = getattr(self, name)
             if value is None:
@@ -262,6 +265,9 @@ class Run:
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
         holdout = 0.0 if self.holdout is None else self.holdout
+        if self.fold and (not holdout or self.fold > round(1 / holdout)):
+            parts = f"one of {round(1 / holdout)} parts" if holdout else "a part of a holdout"
+            raise UsageError(f"fold={self.fold} is {parts}; give holdout=0.2 for five folds, say")
         if content is not None:
             samples = len(content.train)
             if self.holdout is None and content.test is None:

@@ -84,6 +84,7 @@ class RunTrainer:
         inputs: the kind, shape and normalization of the inputs, and the classes.
         ranks: the processes that train the run together, of which each computes a part of a batch.
         left_out: a line on each sample that could not be read, for the record.
+        index: of the samples of the loader, in the whole training set; None if they are all.
     """
 
     def __init__(
@@ -100,8 +101,10 @@ class RunTrainer:
         inputs: Inputs,
         ranks: Ranks = ALONE,
         left_out: Sequence[str] = (),
+        index: Tensor | None = None,
     ) -> None:
         self.run = run
+        self.index = index
         self.ranks = ranks
         self.left_out = left_out
         self.inputs = inputs

@@ -1,0 +1,38 @@
+"""A small image as a PNG file."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._errors import UsageError
+
+_MAX_SIDE = 256  # pixels: of larger images every second, third, ... pixel is kept
+
+
+def png(image: NDArray[Any]) -> bytes:
+    """An image, uint8 [H, W], [H, W, C] or [C, H, W] of 1 or 3 channels, as a PNG file."""
+    if image.ndim == 2:
+        image = image[:, :, None]
+    if image.ndim == 3 and image.shape[2] not in (1, 3) and image.shape[0] in (1, 3):
+        image = image.transpose(1, 2, 0)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (1, 3):
+        raise UsageError(
+            f"an image for the page is uint8 [H, W] or [H, W, C]; it was {image.dtype} "
+            f"{list(image.shape)}"
+        )
+    step = -(-max(image.shape[:2]) // _MAX_SIDE)
+    image = np.ascontiguousarray(image[::step, ::step])
+    height, width, channels = image.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in image)  # each with its filter: none
+    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content
+        + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )  # fmt: skip
