@@ -67,7 +67,13 @@ def adapt(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.sub(included, r"](\1.md", source[0])
 
 
+def renew(app: Sphinx, *_: object) -> list[str]:
+    """The pages that depend on more than their files."""
+    return ["index", "losses"]
+
+
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_pages)
+    app.connect("env-get-outdated", renew)
     app.connect("source-read", adapt)
     app.connect("autodoc-process-docstring", reference.keep_colons, priority=400)

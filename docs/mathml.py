@@ -10,12 +10,15 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
-# Browsers put no space between log and p_y, and TeX does; neither does before a bracket.
+# As TeX sets them, and browsers do not: a space between log and p_y, if there is no bracket; the
+# bars of a norm of one height.
 _APPLIED = re.compile(r"<mo>&ApplyFunction;</mo>(?!\s*<mo[^>]*>\()")
+_BAR = re.compile(r'<mo( class="\w+")?>([|\u2223\u2016])</mo>')
 
 
 def _mathml(tex: str, as_block: bool) -> str:
-    return _APPLIED.sub('<mspace width="0.1667em"></mspace>', tex2mathml(tex, as_block=as_block))
+    text = _APPLIED.sub('<mspace width="0.1667em"></mspace>', tex2mathml(tex, as_block=as_block))
+    return _BAR.sub(r'<mo\1 stretchy="false">\2</mo>', text)
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
