@@ -76,4 +76,5 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_pages)
     app.connect("env-get-outdated", renew)
     app.connect("source-read", adapt)
+    app.connect("autodoc-skip-member", reference.skip_foreign)
     app.connect("autodoc-process-docstring", reference.keep_colons, priority=400)

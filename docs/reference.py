@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from pathlib import Path
 from types import ModuleType
@@ -83,3 +84,12 @@ def keep_colons(
     """Napoleon reads what is before a colon in an attribute's first line as its type: give none."""
     if what in ("attribute", "data", "property"):
         lines[:0] = ["..", ""]
+
+
+def skip_foreign(
+    app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what a library adds to our classes: its words refer to its own documentation."""
+    if inspect.isfunction(obj) and not obj.__module__.startswith("noiseproof"):
+        return True
+    return None
