@@ -30,7 +30,8 @@ CONTENTS = {
     "Use": (
         "start", "which-loss", "choose", "own-data", "find-wrong-labels", "imbalance", "export",
     ),
-    "In your trainer": ("trainers/index", "trainers/*", "recipes/index", "recipes/*"),
+    "In your trainer": ("trainers/index", "trainers/*"),
+    "Recipes": ("recipes/index", "recipes/*"),
     "Understand": ("losses", "active-or-passive", "noise", "theory", "paper-notes"),
     "Experiments": ("training", "reproduction"),
     "Reference": ("api/index", "stability", "CHANGELOG"),
@@ -65,6 +66,8 @@ def adapt(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n" + contents()
     included = r"\]\(\.\./(ARCHITECTURE|CHANGELOG|CONTRIBUTING)\.md"
     source[0] = re.sub(included, r"](\1.md", source[0])
+    by_file = r"\[[\w./-]+\.md\]\(([\w./-]+\.md(?:#[\w-]+)?)\)"
+    source[0] = re.sub(by_file, r"*[](\1)*", source[0])  # its title in place of a file's name
 
 
 def renew(app: Sphinx, *_: object) -> list[str]:
