@@ -19,6 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathm
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # the anchors of GitHub
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = "noiseproof"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
