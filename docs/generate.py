@@ -13,36 +13,27 @@ read with (src/noiseproof/syntax/signatures.json).
 from __future__ import annotations
 
 import csv
-import inspect
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import choices
+import matrices
 import reproduction
 import torch
 from cells import ROOT, row
 from figures import origin
+from gallery import CLASSES, SUMS, entries, hyper, text_and_example
 
 import noiseproof
 from noiseproof import pictures, syntax
 from noiseproof.catalogue import METHODS, NOISES, Protocol, Setting, protocol_of
 from noiseproof.losses import Entry
 
-CLASSES = 10
-SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
 PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
 DRAWN = ROOT / "docs" / "pictures"
 SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
-
-
-def entries() -> list[Entry]:
-    return list(noiseproof.losses.registry().values())
-
-
-def hyper(entry: Entry) -> str:
-    return "<br>".join(f"`{n}={h.default:g}`, {h.range}" for n, h in entry.hyperparameters.items())
 
 
 def class_sum(entry: Entry) -> str:
@@ -61,21 +52,6 @@ def short_table() -> str:
     for e in entries():
         lines.append(row(f"`{e.name}`", f"`{e.loss.__name__}`", e.kind, f"`{e.formula}`", hyper(e)))
     return "\n".join(lines)
-
-
-def as_markdown(docstring: str) -> str:
-    """Formulas as ``$$...$$``, and the arguments as a list."""
-
-    def formula(found: re.Match[str]) -> str:
-        return f"$${' '.join(found[1].split())}$$"
-
-    def arguments(found: re.Match[str]) -> str:
-        items = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", found[1], flags=re.MULTILINE)
-        lines = (f"- `{name}`: {' '.join(about.split())}" for name, about in items)
-        return "\n".join(["Hyper-parameters:", "", *lines])
-
-    text = re.sub(r"^\.\. math:: (.*(?:\n +.*)*)", formula, docstring, flags=re.MULTILINE)
-    return re.sub(r"^Args:\n((?: {4}.*(?:\n|\Z))+)", arguments, text, flags=re.MULTILINE)
 
 
 def page() -> str:
@@ -101,16 +77,8 @@ def page() -> str:
         ),
     ]
     for e in entries():
-        about = inspect.cleandoc(e.loss.__doc__ or "")
-        text, _, example = about.partition("\n\n>>>")
-        text = as_markdown(text)
-        parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", ""]
-        parts += [
-            "```pycon",
-            f">>> from noiseproof import {e.loss.__name__}",
-            f">>>{example}",
-            "```",
-        ]
+        text, example = text_and_example(e)
+        parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", "", example]
         parts += ["", f"Reference: {e.reference}."]
     return "\n".join(parts) + "\n"
 
@@ -305,6 +273,7 @@ def main() -> None:
     DRAWN.mkdir(exist_ok=True)
     for path, figure in figures.items():
         path.write_text(reproduction.svg(figure))
+    (DRAWN / "noise.svg").write_bytes(matrices.svg())
     for text in PICTURES:
         pictures.draw(noiseproof.parse(text), DRAWN / f"{text.replace(' + ', '-')}.svg")
 
