@@ -52,14 +52,7 @@ def _no_network(*_: object) -> None:
 
 def main(path: Path) -> None:
     socket.socket.connect = socket.create_connection = _no_network  # type: ignore[assignment]
-    try:
-        import torchvision  # noqa: F401  # others import it because it is there
-    except ImportError:
-        pass
-    except RuntimeError:  # a torch without CUDA lacks these, and the import wants them
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    mend_torchvision()
     warnings.filterwarnings("error", module="__main__")  # what a user would see of his own lines
     for block in blocks(path):
         try:
@@ -69,6 +62,22 @@ def main(path: Path) -> None:
                 raise
             print(f"{path.name} needs {error.name}", file=sys.stderr)
             sys.exit(MISSING)
+
+
+_kept: list[torch.library.Library] = []
+
+
+def mend_torchvision() -> None:
+    """Makes torchvision importable, as the fixture ``vision`` does."""
+    try:
+        import torchvision  # noqa: F401  # others import it because it is there
+    except ImportError:
+        pass
+    except RuntimeError:  # a torch without CUDA lacks these, and the import wants them
+        library = torch.library.Library("torchvision", "DEF")
+        _kept.append(library)  # what it defines ends with it
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 if __name__ == "__main__":

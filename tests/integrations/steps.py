@@ -90,8 +90,11 @@ def models() -> dict[str, tuple[Any, ...]]:
     }
 
 
-def change(model: tuple[Any, ...], loss: Any, batch_size: int) -> Tensor:
-    """What one step of SGD adds to the weights. ``loss`` None is the model's own."""
+def change(model: tuple[Any, ...], loss: Any, batch_size: int, batches: int = 0) -> Tensor:
+    """What one step of SGD adds to the weights, after so many batches, or after N samples.
+
+    ``loss`` None is the model's own.
+    """
     from transformers import Trainer, TrainingArguments
 
     config, model_class, inputs, labels, shift = model
@@ -105,9 +108,10 @@ def change(model: tuple[Any, ...], loss: Any, batch_size: int) -> Tensor:
         {**{name: each[i] for name, each in inputs.items()}, "labels": labels[i]} for i in range(N)
     ]
     arguments = TrainingArguments(
-        "out", per_device_train_batch_size=batch_size, gradient_accumulation_steps=N // batch_size,
-        max_steps=1, optim="sgd", learning_rate=1.0, lr_scheduler_type="constant",
-        max_grad_norm=0.0, use_cpu=True, report_to="none", disable_tqdm=True, save_strategy="no",
+        "out", per_device_train_batch_size=batch_size,
+        gradient_accumulation_steps=batches or N // batch_size, max_steps=1, optim="sgd",
+        learning_rate=1.0, lr_scheduler_type="constant", max_grad_norm=0.0, use_cpu=True,
+        report_to="none", disable_tqdm=True, save_strategy="no",
     )  # fmt: skip
 
     def compute(outputs, labels, num_items_in_batch=None):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,14 +35,27 @@ def test_a_step_is_the_same_however_it_is_cut_into_batches(tmp_path):
         assert result.get("cross entropy", 0) < 1e-6, kind  # transformers' own is of float32
 
 
+@pytest.mark.long
+def test_a_step_is_the_same_on_two_ranks(tmp_path):
+    pytest.importorskip("transformers")
+    script = Path(__file__).parent / "ranks.py"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    for ranks in ("1", "2"):
+        done = subprocess.run(
+            [*launch, ranks, script], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = (torch.load(tmp_path / f"{ranks}.pt", weights_only=True) for ranks in (1, 2))
+    torch.testing.assert_close(two, one, rtol=0, atol=1e-12)
+
+
 def test_a_causal_language_model_is_shifted_and_classes_of_tokens_are_not():
     logits, labels = torch.randn(2, 5, 7), torch.randint(7, (2, 5))
     labels[0, :3] = -100
     loss, mean = compute_loss("nce + rce"), noiseproof.parse("nce + rce")
-    shifted = loss(CausalLMOutputWithPast(logits=logits), labels, num_items_in_batch=None)
+    shifted = loss(CausalLMOutputWithPast(logits=logits), labels)
     kept = labels[:, 1:].ne(-100)
-    expected = mean(logits[:, :-1][kept], labels[:, 1:][kept]) * kept.sum() / labels.ne(-100).sum()
-    torch.testing.assert_close(shifted, expected)
+    torch.testing.assert_close(shifted, mean(logits[:, :-1][kept], labels[:, 1:][kept]))
     plain = loss(TokenClassifierOutput(logits=logits), labels)
     torch.testing.assert_close(plain, mean(logits.flatten(0, 1), labels.flatten()))
     told = compute_loss("nce + rce", shift=True)((logits,), labels)
@@ -76,6 +91,21 @@ def test_keywords_of_the_loss_hold():
     value = compute_loss(given)((logits,), labels, num_items_in_batch=5)
     torch.testing.assert_close(value, summed(logits, labels) / 5)
     assert given.reduction == "mean"  # the user's own is left as it was
+
+
+def test_class_probabilities_count_once_a_sample():
+    logits, q = torch.randn(4, 3), torch.rand(4, 3).softmax(1)
+    expected = noiseproof.parse("nce + rce")(logits, q)
+    loss = compute_loss("nce + rce")
+    torch.testing.assert_close(loss((logits,), q), expected)
+    torch.testing.assert_close(loss((logits,), q, num_items_in_batch=torch.tensor(12)), expected)
+
+
+def test_a_module_is_there_by_its_name():
+    assert noiseproof.integrations.transformers.compute_loss is compute_loss
+    assert "transformers" in dir(noiseproof.integrations)
+    with pytest.raises(AttributeError, match="no attribute 'tensorflow'"):
+        noiseproof.integrations.tensorflow  # noqa: B018
 
 
 def test_it_can_be_pickled():

@@ -63,15 +63,16 @@ def _mean_of_labels(
         )
     logits = _logits(outputs)
     labels = labels.to(logits.device)
-    given = labels.ne(-100).sum() if num_items_in_batch is None else num_items_in_batch
-    items = torch.as_tensor(given, device=logits.device).sum()
-    if labels.is_floating_point() and labels.shape == logits.shape:
-        items = items / logits.shape[-1]  # the Trainer counts entries, K for each label
     logits, labels = _flat(logits, labels, _shifts(shift, outputs, logits), loss.ignore_index)
     total = loss.to(logits.device)(logits, labels)
-    # Under DataParallel the Trainer repeats the number for each device, and multiplies the loss of
-    # all devices together by their number. A step without labels is 0, not 0 / 0.
-    return total / items.clamp(min=1)
+    items = labels.ne(loss.ignore_index).sum()
+    if num_items_in_batch is not None:
+        # Under DataParallel the Trainer repeats the number for each device, and multiplies the loss
+        # of all devices together by their number; hence the sum.
+        items = torch.as_tensor(num_items_in_batch, device=total.device).sum()
+    if labels.is_floating_point():
+        items = items / logits.shape[1]  # class probabilities: K entries are one label
+    return total / items.clamp(min=1)  # a step without labels is 0, not 0 / 0
 
 
 def _logits(outputs: Any) -> Tensor:
