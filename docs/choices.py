@@ -1,4 +1,4 @@
-"""The tables of docs/which-loss.md and docs/imbalance.md, from benchmarks/ and results/."""
+"""The tables of docs/which-loss.md, imbalance.md and choose.md, from benchmarks/ and results/."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statistics import fmean
 from cells import ROOT, results_of_the_repository, table
 
 from noiseproof import results, syntax
-from noiseproof.catalogue import CLEAN, METHODS, Setting
+from noiseproof.catalogue import CLEAN, DATASETS, METHODS, Setting, method_named
 from noiseproof.report import Condition
 
 CONDITIONS = (
@@ -122,3 +122,67 @@ def imbalance_table(data: str) -> str:
         *(f"{what}, {float(rate):.0%} wrong" for what, rate in columns),
     )
     return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def evidence() -> str:
+    """What `noiseproof.recommend` goes by: accuracies and recalls, each with where it is from."""
+    columns = (
+        "data", "classes", "samples", "noise", "rate", "loss", "ratio", "class_weight", "percent",
+        "source",
+    )  # fmt: skip
+    lines = [",".join(columns)]
+
+    def add(**values: object) -> None:
+        lines.append(",".join(str(values.get(name, "")) for name in columns))
+
+    sizes = {"digits": (10, 1437), "features": (20, 4000)}
+    for m in read("which_loss"):
+        classes, samples = sizes[m["data"]]
+        add(
+            data=m["data"], classes=classes, samples=samples, noise=m["noise"], rate=m["rate"],
+            loss=m["loss"], percent=m["accuracy_percent"], source="benchmarks/which_loss.csv",
+        )  # fmt: skip
+    found = results_of_the_repository()
+    for dataset in ("mnist", "cifar10"):
+        entry = DATASETS[dataset]
+        for method in REPRODUCED:
+            for condition in CONDITIONS:
+                cell = found.find(Condition(dataset, *condition), method)
+                if cell is None or cell.ours is None or _has_penalty(method, dataset):
+                    continue
+                add(
+                    data=entry.title, classes=entry.num_classes, samples=entry.sizes[0],
+                    noise=condition[0], rate=f"{condition[1]:g}", loss=_exact(method, dataset),
+                    percent=f"{cell.ours.cell.mean:.2f}", source=f"results/{dataset}.jsonl",
+                )  # fmt: skip
+    for ratio, weighted, percent in _worst_recalls():
+        add(
+            ratio=ratio, class_weight="balanced" if weighted == "yes" else "none",
+            percent=f"{percent:.2f}", source="benchmarks/imbalance.csv",
+        )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _has_penalty(method: str, dataset: str) -> bool:
+    """Whether the method is more than its loss, which alone `noiseproof.recommend` names."""
+    setting = METHODS[method.lower()].paper.get(dataset)
+    return isinstance(setting, Setting) and bool(setting.l1)
+
+
+def _exact(method: str, dataset: str) -> str:
+    """A text that is no name, which would bring other weights on other data."""
+    text = _text(method, dataset)
+    if text == "nce + rce":
+        return "1*nce + 1*rce"
+    return text if "(" in text or method_named(text) in (None, text) else f"1*{text}"
+
+
+def _worst_recalls() -> list[tuple[str, str, float]]:
+    """By ratio of class sizes and by weights, the recall of the worst class over the rates."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for m in read("imbalance"):
+        ratio = m["data"].removeprefix("ratio ") if m["data"] != "features" else "25"
+        if m["data"] != "segmentation" and (m["loss"], m["what"]) == ("nce + rce", "least recall"):
+            found.setdefault((ratio, m["weighted"]), []).append(float(m["percent"]))
+    ordered = sorted(found, key=lambda key: (float(key[0]), key[1]))
+    return [(ratio, weighted, fmean(found[ratio, weighted])) for ratio, weighted in ordered]

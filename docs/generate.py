@@ -271,6 +271,7 @@ def documents() -> dict[Path, str]:
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
+        ROOT / "src" / "noiseproof" / "tools" / "evidence.csv": choices.evidence(),
         readme: text,
         ROOT / "docs" / "losses.md": page(),
         theory: bounds,

@@ -17,6 +17,7 @@ from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
 from ._bench import bench
+from ._choose import choose
 from ._losses import losses
 from ._predict import predict
 from ._report import report
@@ -30,6 +31,7 @@ app = SubcommandApp()
 app.command(losses)
 app.command(train)
 app.command(predict)
+app.command(choose)
 app.command(bench)
 app.command(results)
 app.command(report)

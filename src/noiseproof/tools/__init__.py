@@ -1,9 +1,26 @@
 """Which loss, when the noise rate is unknown, and which labels are wrong."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOMES: dict[str, str] = {}  # of each public name the module that has it
+if TYPE_CHECKING:
+    from ._choose import Choice as Choice
+    from ._choose import Option as Option
+    from ._choose import choose as choose
+    from ._handful import HANDFUL as HANDFUL
+    from ._handful import Candidate as Candidate
+    from ._recommend import Recommendation as Recommendation
+    from ._recommend import recommend as recommend
+
+_HOMES: dict[str, str] = {  # of each public name the module that has it
+    "HANDFUL": "._handful",
+    "Candidate": "._handful",
+    "Choice": "._choose",
+    "Option": "._choose",
+    "Recommendation": "._recommend",
+    "choose": "._choose",
+    "recommend": "._recommend",
+}
 
 __all__: list[str] = sorted(_HOMES)
 

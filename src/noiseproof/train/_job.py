@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .. import __version__, catalogue
 from .._errors import UsageError, level_outside
 from .._imports import is_import
-from ..results import FORMAT, Folder, accuracy_column, write_atomically
+from ..results import FORMAT, Folder, accuracy_column, write_atomically, write_held_out
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
 from ._examples import keep_examples
@@ -245,6 +245,8 @@ class Job:
                 _save_network(ema_network, self.folder.path / EMA_MODEL)
         if self.error is None:
             keep_examples(self.trainer, self.folder)
+            if (held_out := self.trainer.held_out()) is not None:
+                write_held_out(self.folder, held_out)
         if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
             self.description[DISBELIEVED] = self.trainer.disbelieved()
             self.folder.write_json("run.json", self.description)

@@ -87,7 +87,7 @@ class Setup:
         validation = None
         if run.holdout:
             kept, held_out = _split(given, run.holdout, run.seed, stratified=own)
-            validation = EvalSplit(select(inputs, held_out), given[held_out])
+            validation = EvalSplit(select(inputs, held_out), given[held_out], held_out)
             if clean is not None and not len(test.labels):
                 test = EvalSplit(validation.inputs, clean[held_out])
             inputs, given = select(inputs, kept), given[kept]

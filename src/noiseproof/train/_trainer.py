@@ -20,7 +20,7 @@ from ..data._stream import ImageFiles, parts_of, select
 from ..data._stream import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
-from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, HeldOut
 from ..runs import ResolvedRun
 from ._measure import (
     DIVERGED_STEP,
@@ -49,6 +49,8 @@ class EvalSplit:
 
     inputs: Samples
     labels: Tensor
+    indices: Tensor | None = None
+    """of what was held out: in the training set before"""
 
 
 def forward(
@@ -282,6 +284,16 @@ class RunTrainer:
         """Make all that training changes what it is on rank 0."""
         self.ranks.copy_first(self.state_dict().values())
         self.state.refresh_compute_weights()
+
+    @torch.no_grad()
+    def held_out(self) -> HeldOut | None:
+        """What the network says of what was held out; None if nothing was."""
+        split = self.validation
+        if split is None or split.indices is None:
+            return None
+        logits = self._eval_logits(self.state.tensors(), split.inputs)
+        columns = (split.indices, split.labels, logits.argmax(1))
+        return HeldOut(*(column.tolist() for column in columns))
 
     def disbelieved(self) -> list[tuple[str, str, int]]:
         """The given labels that the last epoch's predictions differ from, the most frequent."""
