@@ -21,6 +21,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,8 @@ def small(name: str, of: data.Dataset, kind: str, rate: float, out: Path) -> Fou
         Run(loss=c.loss, seed=s, epochs=EPOCHS[name], holdout=0.2, device="cpu", **drawn)
         for s in SEEDS for c in HANDFUL
     ]  # fmt: skip
+    if name == "features":
+        runs = [replace(run, batch_size=128, lr=3e-3) for run in runs]
     overrides = {"data": of, "labels": labels}
     results = fit_many(
         runs, out=out, keep_models=False, overrides=overrides, name=f"{kind}-{rate:g}"

@@ -24,6 +24,7 @@ from ._report import report
 from ._results import results
 from ._tables import say
 from ._train import train
+from ._tune import tune
 
 __all__ = ["main"]
 
@@ -32,6 +33,7 @@ app.command(losses)
 app.command(train)
 app.command(predict)
 app.command(choose)
+app.command(tune)
 app.command(bench)
 app.command(results)
 app.command(report)

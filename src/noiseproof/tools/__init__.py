@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from ._handful import Candidate as Candidate
     from ._recommend import Recommendation as Recommendation
     from ._recommend import recommend as recommend
+    from ._tune import SEARCHED as SEARCHED
+    from ._tune import Trial as Trial
+    from ._tune import TrialEvent as TrialEvent
+    from ._tune import Tuning as Tuning
+    from ._tune import tune as tune
 
 _HOMES: dict[str, str] = {  # of each public name the module that has it
     "HANDFUL": "._handful",
@@ -18,8 +23,13 @@ _HOMES: dict[str, str] = {  # of each public name the module that has it
     "Choice": "._choose",
     "Option": "._choose",
     "Recommendation": "._recommend",
+    "SEARCHED": "._tune",
+    "Trial": "._tune",
+    "TrialEvent": "._tune",
+    "Tuning": "._tune",
     "choose": "._choose",
     "recommend": "._recommend",
+    "tune": "._tune",
 }
 
 __all__: list[str] = sorted(_HOMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,8 +13,10 @@ from .._files import refuse_folder, write_atomically
 
 if TYPE_CHECKING:
     from ._choose import Choice
+    from ._tune import Tuning
 
 _BLUE, _GREY, _ORANGE = "#0a4fa3", "#5c6470", "#c2470f"
+_COLOURS = ["#0a4fa3", "#c2470f", "#00795a", "#8a3ffc", "#b8860b", "#5c6470", "#d02670", "#007d79"]
 _WIDTH, _STEP = 300, 26
 
 
@@ -111,3 +114,81 @@ def choice_chart(choice: Choice) -> _vega.Spec:
         "resolve": {"scale": {"color": "independent"}},
         "config": {**_vega.config(), "background": "white", "padding": 16},
     }
+
+
+def draw_tuning(tuning: Tuning, path: Path) -> None:
+    """Left the trials in their order with the best so far, right by their learning rate."""
+    write_chart(tuning_chart(tuning), path, f"{len(tuning.trials)} trials")
+
+
+def tuning_chart(tuning: Tuning) -> _vega.Spec:
+    rows: list[dict[str, Any]] = []
+    best: list[dict[str, Any]] = []
+    for trial in tuning.trials:
+        if trial.state == "fail":
+            continue
+        rows.append(
+            {
+                "trial": trial.number, "accuracy": 100 * trial.accuracy, "lr": trial.lr,
+                "state": trial.state, "weight decay": trial.weight_decay,
+                "loss": re.sub(r"[0-9.e+-]+\*", "", trial.loss), "text": trial.loss,
+            }
+        )  # fmt: skip
+        if trial.state == "complete":
+            highest = max([100 * trial.accuracy, *(row["accuracy"] for row in best)])
+            best.append({"trial": trial.number, "accuracy": highest})
+    names = sorted({row["loss"] for row in rows})
+    y = {
+        "field": "accuracy", "type": "quantitative", "title": "held out, as given, in %",
+        "scale": {"zero": False},
+    }  # fmt: skip
+    points: _vega.Spec = {
+        "mark": {"type": "point", "filled": True, "size": 60},
+        "encoding": {
+            "y": y,
+            "color": {
+                "field": "loss", "type": "nominal", "title": None,
+                "scale": {"domain": names, "range": _COLOURS[: len(names)]},
+                "legend": {"orient": "right", "symbolOpacity": 1},
+            },
+            "opacity": {
+                "field": "state", "type": "nominal", "legend": None,
+                "scale": {"domain": ["complete", "pruned"], "range": [0.95, 0.3]},
+            },
+            "tooltip": [
+                {"field": name, "type": "nominal"} for name in ("trial", "text", "lr", "accuracy")
+            ],
+        },
+    }  # fmt: skip
+    number = {
+        "field": "trial", "type": "quantitative", "title": "trial; pruned ones are pale",
+        "axis": {"tickMinStep": 1},
+    }  # fmt: skip
+    rate = {
+        "field": "lr", "type": "quantitative", "title": "learning rate", "scale": {"type": "log"},
+    }  # fmt: skip
+    encoding = points["encoding"]
+    return {
+        "title": {"text": textwrap.wrap(tuning.sure, 110), "fontSize": 13, "offset": 14},
+        "description": tuning.sure,
+        "spacing": 36,
+        "hconcat": [
+            {
+                "width": _WIDTH, "height": 220, "layer": [
+                    {
+                        "data": {"values": best},
+                        "mark": {"type": "line", "interpolate": "step-after", "color": _GREY},
+                        "encoding": {"x": number, "y": y},
+                    },
+                    points | {
+                        "data": {"values": rows}, "encoding": encoding | {"x": number},
+                    },
+                ],
+            },
+            points | {
+                "width": _WIDTH, "height": 220, "data": {"values": rows},
+                "encoding": encoding | {"x": rate},
+            },
+        ],
+        "config": {**_vega.config(), "background": "white", "padding": 16},
+    }  # fmt: skip
