@@ -1,0 +1,141 @@
+"""The loss that is recommended follows from what was measured."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+import torch
+
+import noiseproof
+from noiseproof import UsageError, recommend
+from noiseproof.runs import Run
+from noiseproof.tools import Recommendation, _recommend
+
+ROOT = Path(__file__).parents[2]
+
+
+def measured(data: str) -> dict[tuple[str, str], dict[str, float]]:
+    """By noise and rate, then by loss: from the benchmark itself, not from the package."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    with (ROOT / "benchmarks" / "which_loss.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["data"] == data:
+                by_loss = found.setdefault((row["noise"], row["rate"]), {})
+                by_loss[row["loss"]] = float(row["accuracy_percent"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("data", "classes", "samples"), [("digits", 10, 1437), ("features", 20, 4000)]
+)
+def test_it_is_the_loss_that_loses_least_on_average(data, classes, samples):
+    table = measured(data)
+    losses = table["none", "0"]
+    regret = {loss: fmean(max(by.values()) - by[loss] for by in table.values()) for loss in losses}
+    expected = sorted(regret, key=regret.__getitem__)
+    found = recommend(classes, samples=samples)
+    assert [found.loss, *found.alternatives] == expected[:3]
+    assert f"{regret[expected[0]]:.1f} points" in found.reason
+    assert f"cross entropy {regret['ce']:.1f}" in found.reason
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.65])
+def test_a_known_rate_narrows_it(rate):
+    key = {0.0: ("none", "0"), 0.2: ("symmetric", "0.2"), 0.65: ("symmetric", "0.6")}
+    found = recommend(20, samples=4000, noise_rate=rate)
+    if rate in key:
+        by = measured("features")[key[rate]]
+        assert found.loss == max(by, key=by.__getitem__)
+    else:  # 40 and 60 % are as near
+        assert "40 % symmetric, 60 % symmetric" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("classes", "samples"), [(2, 100), (10, 50_000), (10, 60_000), (1000, None)]
+)
+def test_what_is_recommended_can_be_trained(classes, samples):
+    found = recommend(classes, samples=samples)
+    for loss in (found.loss, *found.alternatives):
+        assert noiseproof.parse(loss)(torch.zeros(2, 3), torch.tensor([0, 1])).isfinite()
+        text = str(noiseproof.parse(loss))  # it means the same wherever it is given
+        assert noiseproof.parse(Run(loss=loss).resolve().loss) == noiseproof.parse(text)
+    assert found.loss in str(found)
+    assert found.reason in str(found)
+
+
+def test_labels_of_any_kind():
+    pandas = pytest.importorskip("pandas")
+    numbers = [0] * 400 + [1] * 300 + [2] * 300
+    names = [("cat", "dog", "horse")[k] for k in numbers]
+    expected = recommend(3, samples=1000)
+    for labels in (
+        numbers, names, tuple(names), np.array(numbers), np.array(names), torch.tensor(numbers),
+        pandas.Series(names), pandas.Series(names, dtype="category"), np.array(numbers, float),
+        np.array(names, object), iter(names),
+    ):  # fmt: skip
+        assert recommend(labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("ratio", "weight"), [(1, None), (2, None), (4, "balanced"), (100, "balanced")]
+)
+def test_class_weights_where_they_were_needed(ratio, weight):
+    found = recommend([0] * 10 * ratio + [1] * 10)
+    assert found.class_weight == weight
+    assert ("class weights" in str(found)) == (weight is not None)
+
+
+def test_the_ratio_from_which_on_is_measured():
+    with (ROOT / "benchmarks" / "imbalance.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["data"].startswith("ratio ")]
+    least = _recommend._least_ratio()
+    for ratio in {row["data"] for row in rows}:
+        mean = {
+            weighted: fmean(
+                float(r["percent"]) for r in rows
+                if (r["data"], r["what"], r["weighted"]) == (ratio, "least recall", weighted)
+            )
+            for weighted in ("no", "yes")
+        }  # fmt: skip
+        gains = mean["yes"] - mean["no"] > 2
+        assert gains == (float(ratio.removeprefix("ratio ")) >= least)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "match"),
+    [
+        (1, {}, "2 classes or more"),
+        ([3, 3, 3], {}, "2 classes or more; there were 1"),
+        ([], {}, "2 classes or more; there were 0"),
+        (["a", None, "b"], {}, "some labels are missing"),
+        ([0.0, 1.0, float("nan")], {}, "some labels are missing"),
+        ([0.5, 1.0], {}, "fractions"),
+        ("labels.csv", {}, "a list of them"),
+        ([[0, 1], [1, 0]], {}, "one number or name for each"),
+        (3.5, {}, "one number or name for each"),
+        (10, {"samples": 0}, "samples is a whole number"),
+        (10, {"noise_rate": 40}, "noise_rate goes from 0 to below 1"),
+    ],
+)
+def test_mistakes(labels, options, match):
+    with pytest.raises(UsageError, match=match):
+        recommend(labels, **options)
+
+
+def test_far_from_all_that_was_measured():
+    assert "far from yours" in recommend(1000, samples=10_000_000).reason
+    assert "far from yours" not in recommend(10, samples=2000).reason
+
+
+def test_it_needs_no_torch():
+    code = (
+        "import noiseproof, sys; noiseproof.recommend([*'ab']); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert isinstance(recommend(2), Recommendation)
