@@ -20,6 +20,7 @@ import functools
 import platform
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, Record, read
 from noiseproof.runs import Run
 from noiseproof.tools import HANDFUL, Choice
 from noiseproof.tools._choose import rank
-from noiseproof.train import fit_many
+from noiseproof.train import UnpredictedClassWarning, fit_many
 
 SEEDS = (0, 1, 2)
 SMALL = (
@@ -178,6 +179,7 @@ def main() -> None:
     parser.add_argument("--data-root", type=Path)
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args()
+    warnings.simplefilter("ignore", UnpredictedClassWarning)
     sets: dict[str, Callable[[], data.Dataset]] = {"digits": digits, "features": features}
     for name in given.data:
         rows: list[dict[str, Any]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from statistics import fmean
+from statistics import correlation, fmean
 
 from cells import ROOT, results_of_the_repository, table
 
@@ -186,3 +186,83 @@ def _worst_recalls() -> list[tuple[str, str, float]]:
             found.setdefault((ratio, m["weighted"]), []).append(float(m["percent"]))
     ordered = sorted(found, key=lambda key: (float(key[0]), key[1]))
     return [(ratio, weighted, fmean(found[ratio, weighted])) for ratio, weighted in ordered]
+
+
+_NAMES = {"digits": "Digits", "features": "20 classes of features"}
+_NOISES = {
+    "none": "clean", "symmetric": "symmetric", "asymmetric": "asymmetric",
+    "instance": "by instance", "annotator": "an annotator's", "cifar10n-worst": "people's",
+}  # fmt: skip
+SEEDED = ("digits", "features")
+
+
+def choose_table(*data: str) -> str:
+    """How held-out noisy labels rank the losses, beside how clean ones do."""
+    head = (
+        "data", "noise", "wrong", "rank correlation", "chosen", "best", "lost", "lost, one seed",
+        "`ce` loses", "`nce + rce` loses", "level", "cost",
+    )  # fmt: skip
+    rows = []
+    for name in data:
+        for summary in summaries(name):
+            rows.append(tuple(summary[column] for column in head))
+    return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def summaries(data: str) -> list[dict[str, str]]:
+    """A row for each condition of a data set in benchmarks/choose.csv."""
+    conditions: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for m in read("choose"):
+        if m["data"] == data:
+            conditions.setdefault((m["noise"], m["rate"]), []).append(m)
+    found = []
+    for (noise, _), runs in conditions.items():
+        held_out, test = means(runs, "held_out_percent"), means(runs, "test_percent")
+        chosen, best = max(held_out, key=held_out.__getitem__), max(test, key=test.__getitem__)
+        seeds = sorted({m["seed"] for m in runs})
+        seconds = [float(m["seconds"]) for m in runs]
+        found.append({
+            "data": _NAMES.get(data) or DATASETS[data].title,
+            "noise": _NOISES[noise],
+            "wrong": f"{fmean(float(m['wrong_percent']) for m in runs):.0f} %",
+            "rank correlation": f"{rank_correlation(held_out, test):.2f}",
+            "chosen": f"`{_plain(chosen)}` {test[chosen]:.1f}",
+            "best": f"`{_plain(best)}` {test[best]:.1f}",
+            "lost": f"{test[best] - test[chosen]:.1f}",
+            "lost, one seed": f"{fmean(_lost(runs, seed) for seed in seeds):.1f}",
+            "`ce` loses": f"{test[best] - test['ce']:.1f}",
+            "`nce + rce` loses": f"{test[best] - test['1*nce + 1*rce']:.1f}",
+            "level": str(len({m["loss"] for m in runs if m["level"] == "yes"})),
+            "cost": f"{sum(seconds) / fmean(seconds):.0f}",
+        })  # fmt: skip
+    return found
+
+
+def means(runs: list[dict[str, str]], column: str) -> dict[str, float]:
+    """By loss, over the seeds."""
+    losses = dict.fromkeys(m["loss"] for m in runs)
+    return {loss: fmean(float(m[column]) for m in runs if m["loss"] == loss) for loss in losses}
+
+
+def _lost(runs: list[dict[str, str]], seed: str) -> float:
+    """By whoever chooses with this seed alone, on the test set over all seeds."""
+    held_out = means([m for m in runs if m["seed"] == seed], "held_out_percent")
+    test = means(runs, "test_percent")
+    return max(test.values()) - test[max(held_out, key=held_out.__getitem__)]
+
+
+def rank_correlation(a: dict[str, float], b: dict[str, float]) -> float:
+    """Spearman's."""
+
+    def ranks(of: dict[str, float]) -> dict[str, float]:
+        return {
+            k: sum(w < v for w in of.values()) + sum(w == v for w in of.values()) / 2
+            for k, v in of.items()
+        }
+
+    first, second = ranks(a), ranks(b)
+    return correlation([first[k] for k in a], [second[k] for k in a])
+
+
+def _plain(loss: str) -> str:
+    return loss.replace("1*nce + 1*rce", "nce + rce")

@@ -3,10 +3,11 @@
     python docs/generate.py [--check]
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
-docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md and
-docs/imbalance.md (from benchmarks/ and results/), the tables of losses, of the reproduction
-and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their
-marks, the pictures, and the signatures of the losses that texts are read with
+docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
+docs/imbalance.md and docs/choose.md and the evidence of `noiseproof.recommend`
+(src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), the tables of losses, of the
+reproduction and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv),
+between their marks, the pictures, and the signatures of the losses that texts are read with
 (src/noiseproof/syntax/signatures.json).
 """
 
@@ -267,6 +268,8 @@ def documents() -> dict[Path, str]:
     rare = imbalance.read_text()
     for data in ("features", "segmentation"):
         rare = between(rare, data, choices.imbalance_table(data))
+    page_of_choice = ROOT / "docs" / "choose.md"
+    chosen = between(page_of_choice.read_text(), "small", choices.choose_table(*choices.SEEDED))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
@@ -279,6 +282,7 @@ def documents() -> dict[Path, str]:
         which: choice,
         imbalance: rare,
         own: texts,
+        page_of_choice: chosen,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 

@@ -93,3 +93,16 @@ def test_help_lists_the_flags(run, command):
     assert code == 0
     for flag in ("--dataset", "--loss", "--noise", "--holdout", "--plot", "--out"):
         assert flag in out
+
+
+def test_recommend(run, table):
+    code, out, err = run("recommend", *table)
+    assert (code, err) == (0, "")
+    assert "2 classes and 120 samples" in out
+    by_number = run("recommend", "--classes", 2, "--samples", 120)[1]
+    assert by_number == out
+    assert run("recommend", "--dataset", "digits")[1].startswith("nce + 0.1*rce\n")
+    for wrong in ((), ("--dataset", "digits", "--classes", 3)):
+        code, _, err = run("recommend", *wrong)
+        assert code == 2
+        assert "give --dataset DATA, or --classes and --samples" in err

@@ -63,6 +63,16 @@ def test_one_that_leads_is_said_to_lead(tmp_path):
     assert "test" not in choice.rows()[0]
 
 
+def test_one_answer_for_all_is_no_choice(tmp_path):
+    runs = [Run(loss=loss, holdout=0.2) for loss in ("ce", "mae")]
+    found = [(run, record_of(tmp_path, run, 0.7), None) for run in runs]
+    assert "most frequent class, 100.00 %" in rank(found).note  # all labels are of one class
+    kept = HeldOut(list(range(N)), [0, 1] * (N // 2), [0, 1] * (N // 2))
+    write_held_out(Folder(found[0][1].source), kept)
+    write_held_out(Folder(found[1][1].source), kept)
+    assert rank(found).note == ""
+
+
 def test_all_alike(tmp_path):
     runs = [Run(loss=loss, holdout=0.2) for loss in ("ce", "mae", "gce")]
     choice = rank([(run, record_of(tmp_path, run, 0.5), None) for run in runs])
@@ -115,11 +125,12 @@ def test_data_in_memory(tmp_path):
     events = []
     found = choose(small(), ["ce", "mae"], out=tmp_path, watch=events.append, **SETTINGS)
     assert found.num_seeds == 3
-    assert len(events) == 2 * 3 * 3
+    trained = [event for event in events if event.what == "epoch"]
+    assert (len(trained), len(events)) == (2 * 3 * 3, 2 * 3 * 3 + 2 * 3)
     assert {len(option.held_out) for option in found.options} == {3}
     assert all(0 < option.mean <= 1 for option in found.options)
-    again = choose(small(), ["ce", "mae"], out=tmp_path, watch=events.append, **SETTINGS)
-    assert len(events) == 2 * 3 * 3  # nothing was trained again
+    again = choose(small(), ["ce", "mae"], out=tmp_path, watch=trained.append, **SETTINGS)
+    assert {event.what for event in trained[18:]} == {"ended"}  # nothing was trained again
     assert again == found
     other = choose(small(), ["ce", "gce"], out=tmp_path, **SETTINGS)  # beside it
     assert {o.loss for o in other.options} == {"ce", "gce"}

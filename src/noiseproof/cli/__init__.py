@@ -20,6 +20,7 @@ from ._bench import bench
 from ._choose import choose
 from ._losses import losses
 from ._predict import predict
+from ._recommend import recommend
 from ._report import report
 from ._results import results
 from ._tables import say
@@ -32,6 +33,7 @@ app = SubcommandApp()
 app.command(losses)
 app.command(train)
 app.command(predict)
+app.command(recommend)
 app.command(choose)
 app.command(tune)
 app.command(bench)

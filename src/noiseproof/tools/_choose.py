@@ -6,6 +6,8 @@ import dataclasses
 import hashlib
 import math
 import tempfile
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -259,7 +261,7 @@ def _choose_in_memory(
     watch: Watch | None,
     settings: Mapping[str, Any],
 ) -> Choice:
-    from ..train import Progress, fit_many
+    from ..train import Progress, UnpredictedClassWarning, fit_many
 
     shared = Run(**{"device": device, **settings})
     runs = runs_of(shared, losses, seeds, len(data.train))
@@ -271,12 +273,17 @@ def _choose_in_memory(
             accuracy = progress.row.get(HELD_OUT_ACCURACY)
             watch(RunEvent("epoch", progress.run.hash, progress.epoch, progress.epochs, accuracy))
 
-    results = fit_many(
-        runs, out=out, on_epoch=tell, keep_models=False, overrides={"data": data}, name=name
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnpredictedClassWarning)  # each run keeps a note of it
+        results = fit_many(
+            runs, out=out, on_epoch=tell, keep_models=False, overrides={"data": data}, name=name
+        )
     found: list[tuple[Run, Record | None, str | None]] = []
     for run, result in zip(runs, results, strict=True):
         assert result.folder is not None
+        if watch is not None:
+            accuracy = result.accuracy if result.history else None
+            watch(RunEvent("ended", result.run.hash, accuracy=accuracy, error=result.error))
         records = read(result.folder).records
         found.append((run, records[0] if records else None, result.error))
     return rank(found, _imbalance_note(data.train.labels))
@@ -321,8 +328,23 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
     chosen = next(run for run, *_ in found if run.loss == best.loss)
     samples = {i for kept in predictions.get(best.loss, {}).values() for i in kept.index}
     seeds = len({run.seed for run, *_ in found})
+    note = " ".join(filter(None, (_learnt_nothing_note(predictions.get(best.loss, {})), note)))
     trained = dataclasses.replace(chosen, holdout=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
+
+
+def _learnt_nothing_note(predictions: Mapping[int, HeldOut]) -> str:
+    """A line where even the best is no better than one answer for all."""
+    kept = list(predictions.values())
+    correct = sum(sum(held_out.correct.values()) for held_out in kept)
+    one = sum(max(Counter(held_out.given).values(), default=0) for held_out in kept)
+    if not kept or correct > one:
+        return ""
+    share = one / sum(len(held_out.given) for held_out in kept)
+    return (
+        f"No loss is better than always naming the most frequent class, {_percent(share)}: train "
+        "longer before you choose."
+    )
 
 
 def _order(option: Option) -> tuple[bool, float, str]:
