@@ -155,6 +155,18 @@ def evidence() -> str:
                     noise=condition[0], rate=f"{condition[1]:g}", loss=_exact(method, dataset),
                     percent=f"{cell.ours.cell.mean:.2f}", source=f"results/{dataset}.jsonl",
                 )  # fmt: skip
+    conditions: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for m in read("choose"):
+        if m["data"] in DATASETS and m["data"] not in sizes:  # those have a table of their own
+            conditions.setdefault((m["data"], m["noise"], m["rate"]), []).append(m)
+    for (dataset, noise, rate), runs in conditions.items():
+        entry = DATASETS[dataset]
+        for loss, percent in means(runs, "test_percent").items():
+            add(
+                data=f"{entry.title} in {runs[0]['epochs']} epochs", classes=entry.num_classes,
+                samples=entry.sizes[0], noise=noise, rate=rate, loss=loss,
+                percent=f"{percent:.2f}", source="benchmarks/choose.csv",
+            )  # fmt: skip
     for ratio, weighted, percent in _worst_recalls():
         add(
             ratio=ratio, class_weight="balanced" if weighted == "yes" else "none",
@@ -193,17 +205,18 @@ _NOISES = {
     "none": "clean", "symmetric": "symmetric", "asymmetric": "asymmetric",
     "instance": "by instance", "annotator": "an annotator's", "cifar10n-worst": "people's",
 }  # fmt: skip
-SEEDED = ("digits", "features")
+_ORDER = ("digits", "features", "mnist", "cifar10")
 
 
-def choose_table(*data: str) -> str:
+def choose_table() -> str:
     """How held-out noisy labels rank the losses, beside how clean ones do."""
     head = (
         "data", "noise", "wrong", "rank correlation", "chosen", "best", "lost", "lost, one seed",
         "`ce` loses", "`nce + rce` loses", "level", "cost",
     )  # fmt: skip
     rows = []
-    for name in data:
+    measured = {m["data"] for m in read("choose")}
+    for name in (name for name in _ORDER if name in measured):
         for summary in summaries(name):
             rows.append(tuple(summary[column] for column in head))
     return "\n".join(table(head, rows, left=2)).rstrip()

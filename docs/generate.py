@@ -269,7 +269,7 @@ def documents() -> dict[Path, str]:
     for data in ("features", "segmentation"):
         rare = between(rare, data, choices.imbalance_table(data))
     page_of_choice = ROOT / "docs" / "choose.md"
-    chosen = between(page_of_choice.read_text(), "small", choices.choose_table(*choices.SEEDED))
+    chosen = between(page_of_choice.read_text(), "measured", choices.choose_table())
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {

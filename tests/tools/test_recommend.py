@@ -128,6 +128,16 @@ def test_mistakes(labels, options, match):
         recommend(labels, **options)
 
 
+def test_sets_that_were_measured_with_other_losses_are_named():
+    sets = {s.name: s for s in _recommend._evidence()[0]}
+    near, apart, _ = _recommend._nearest(10, 60_000)
+    assert not {s.name for s in near} & {s.name for s in apart}
+    assert {"MNIST", "CIFAR-10"} <= {s.name for s in (*near, *apart)} <= set(sets)
+    found = recommend(10, samples=60_000)
+    for other in apart:
+        assert f"{other.name} is about as near" in found.reason
+
+
 def test_far_from_all_that_was_measured():
     assert "far from yours" in recommend(1000, samples=10_000_000).reason
     assert "far from yours" not in recommend(10, samples=2000).reason

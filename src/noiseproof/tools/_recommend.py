@@ -67,15 +67,22 @@ def recommend(
         raise UsageError(f"samples is a whole number from 1; it was {samples!r}")
     if noise_rate is not None and not 0 <= noise_rate < 1:
         raise UsageError(f"noise_rate goes from 0 to below 1; it was {noise_rate!r}")
-    near, distance = _nearest(classes, samples)
+    near, apart, distance = _nearest(classes, samples)
     behind = _mean_regrets(near, noise_rate)
-    ranked = sorted(behind, key=lambda loss: (behind[loss], loss))
+    ranked = _ranked(behind)
     weigh = ratio is not None and ratio >= _least_ratio()
-    reason = _reason(classes, samples, near, distance, noise_rate, behind, ranked)
+    reason = _reason(classes, samples, near, distance, noise_rate, behind)
+    others = [_ranked(_mean_regrets([found], noise_rate))[0] for found in apart]
+    for found, other in zip(apart, others, strict=True):
+        reason += (
+            f" {found.name} is about as near, but was measured with other losses: there {other} "
+            "loses least. Compare both (noiseproof choose)."
+        )
     if weigh:
         assert ratio is not None
         reason += f" {_weight_reason(ratio)}"
-    return Recommendation(ranked[0], "balanced" if weigh else None, reason, tuple(ranked[1:3]))
+    following = [loss for loss in dict.fromkeys((*others, *ranked[1:])) if loss != ranked[0]]
+    return Recommendation(ranked[0], "balanced" if weigh else None, reason, tuple(following[:2]))
 
 
 @dataclass(frozen=True)
@@ -138,21 +145,32 @@ def _describe(labels: Any) -> tuple[int, int | None, float | None]:
     return len(counts), len(values), max(counts.values()) / min(counts.values())
 
 
-def _nearest(classes: int, samples: int | None) -> tuple[list[_Set], float]:
-    """The sets that are like it, the nearest first, and how far that is in powers of ten."""
+def _nearest(classes: int, samples: int | None) -> tuple[list[_Set], list[_Set], float]:
+    """The sets that are like it, the nearest first, and how far that is in powers of ten.
+
+    And those that are as near, but cannot say how the losses compare, since they were measured with
+    others.
+    """
 
     def distance(of: _Set) -> float:
         size = 0.0 if samples is None else abs(math.log10(of.samples / samples))
         return abs(math.log10(of.classes / classes)) + size
 
     first, *others = sorted(_evidence()[0], key=distance)
-    near, common = [first], first.losses
+    near, apart, common = [first], [], first.losses
     for other in others:
         shared = common & other.losses
-        # One that was measured with other losses cannot say how these compare.
-        if distance(other) <= distance(first) + _NEAR and 2 * len(shared) >= len(first.losses):
+        if distance(other) > distance(first) + _NEAR:
+            continue
+        if 2 * len(shared) >= len(first.losses):
             near, common = [*near, other], shared
-    return near, distance(first)
+        else:
+            apart.append(other)
+    return near, apart, distance(first)
+
+
+def _ranked(behind: dict[str, float]) -> list[str]:
+    return sorted(behind, key=lambda loss: (behind[loss], loss))
 
 
 def _conditions(of: _Set, noise_rate: float | None) -> list[tuple[str, float]]:
@@ -187,13 +205,12 @@ def _reason(
     distance: float,
     noise_rate: float | None,
     behind: dict[str, float],
-    ranked: list[str],
 ) -> str:
     yours = f"{classes} classes" + ("" if samples is None else f" and {samples:,} samples")
     sets = ", ".join(f"{s.name} ({s.classes} classes, {s.samples:,} samples)" for s in near)
     conditions = list(dict.fromkeys(c for s in near for c in _conditions(s, noise_rate)))
     over = ", ".join(_words(*c) for c in conditions)
-    first, ce = ranked[0], behind.get("ce")
+    first, ce = _ranked(behind)[0], behind.get("ce")
     measured = f"{first} is {behind[first]:.1f} points behind the best of each"
     if ce is not None and first != "ce":
         measured += f", cross entropy {ce:.1f}"
