@@ -67,17 +67,21 @@ def recommend(
         raise UsageError(f"samples is a whole number from 1; it was {samples!r}")
     if noise_rate is not None and not 0 <= noise_rate < 1:
         raise UsageError(f"noise_rate goes from 0 to below 1; it was {noise_rate!r}")
-    near, apart, distance = _nearest(classes, samples)
+    nearest, distance = _nearest(classes, samples)
+    near = _comparable(nearest, noise_rate)
     behind = _mean_regrets(near, noise_rate)
     ranked = _ranked(behind)
     weigh = ratio is not None and ratio >= _least_ratio()
     reason = _reason(classes, samples, near, distance, noise_rate, behind)
-    others = [_ranked(_mean_regrets([found], noise_rate))[0] for found in apart]
-    for found, other in zip(apart, others, strict=True):
-        reason += (
-            f" {found.name} is about as near, but was measured with other losses: there {other} "
-            "loses least. Compare both (noiseproof choose)."
-        )
+    others = []
+    for found in (found for found in nearest if found not in near):
+        other = _ranked(_mean_regrets([found], noise_rate))[0]
+        if other != ranked[0]:
+            others.append(other)
+            reason += (
+                f" {found.name} is about as near, but was measured with other losses: there "
+                f"{other} loses least. Compare both (noiseproof choose)."
+            )
     if weigh:
         assert ratio is not None
         reason += f" {_weight_reason(ratio)}"
@@ -145,28 +149,35 @@ def _describe(labels: Any) -> tuple[int, int | None, float | None]:
     return len(counts), len(values), max(counts.values()) / min(counts.values())
 
 
-def _nearest(classes: int, samples: int | None) -> tuple[list[_Set], list[_Set], float]:
-    """The sets that are like it, the nearest first, and how far that is in powers of ten.
-
-    And those that are as near, but cannot say how the losses compare, since they were measured with
-    others.
-    """
+def _nearest(classes: int, samples: int | None) -> tuple[list[_Set], float]:
+    """The sets that are like it, the nearest first, and how far that is in powers of ten."""
 
     def distance(of: _Set) -> float:
         size = 0.0 if samples is None else abs(math.log10(of.samples / samples))
         return abs(math.log10(of.classes / classes)) + size
 
-    first, *others = sorted(_evidence()[0], key=distance)
-    near, apart, common = [first], [], first.losses
-    for other in others:
-        shared = common & other.losses
-        if distance(other) > distance(first) + _NEAR:
-            continue
-        if 2 * len(shared) >= len(first.losses):
-            near, common = [*near, other], shared
-        else:
-            apart.append(other)
-    return near, apart, distance(first)
+    ordered = sorted(_evidence()[0], key=distance)
+    least = distance(ordered[0])
+    return [found for found in ordered if distance(found) <= least + _NEAR], least
+
+
+def _comparable(near: list[_Set], noise_rate: float | None) -> list[_Set]:
+    """Those of the sets that were measured with the same losses, as many as there are.
+
+    Of several such groups the one whose best loss loses least.
+    """
+    groups = []
+    for first in near:
+        group, common = [first], first.losses
+        for other in (found for found in near if found is not first):
+            if 2 * len(common & other.losses) >= len(first.losses):
+                group, common = [*group, other], common & other.losses
+        groups.append([found for found in near if found in group])
+
+    def preference(group: list[_Set]) -> tuple[int, float]:
+        return -len(group), min(_mean_regrets(group, noise_rate).values())
+
+    return min(groups, key=preference)
 
 
 def _ranked(behind: dict[str, float]) -> list[str]:
@@ -177,7 +188,9 @@ def _conditions(of: _Set, noise_rate: float | None) -> list[tuple[str, float]]:
     """Those that count: all, or of a known rate the symmetric noise nearest to it."""
     if noise_rate is None:
         return list(of.accuracy)
-    off = {c: abs(c[1] - noise_rate) for c in of.accuracy if c[0] in ("none", "symmetric")}
+    off = {
+        c: round(abs(c[1] - noise_rate), 9) for c in of.accuracy if c[0] in ("none", "symmetric")
+    }
     return [c for c in off if off[c] == min(off.values())]
 
 
@@ -210,6 +223,8 @@ def _reason(
     sets = ", ".join(f"{s.name} ({s.classes} classes, {s.samples:,} samples)" for s in near)
     conditions = list(dict.fromkeys(c for s in near for c in _conditions(s, noise_rate)))
     over = ", ".join(_words(*c) for c in conditions)
+    if noise_rate is None:
+        over = f"{len(conditions)} kinds and rates of noise"
     first, ce = _ranked(behind)[0], behind.get("ce")
     measured = f"{first} is {behind[first]:.1f} points behind the best of each"
     if ce is not None and first != "ce":

@@ -237,7 +237,8 @@ class Space:
     @property
     def first(self) -> dict[str, Any]:
         """What suits the data, with the recommended loss if it can be reached."""
-        settings: dict[str, Any] = {"lr": self.middle.lr, "weight_decay": self._decay}
+        decay = self.middle.weight_decay or self._decay / _DECAY_FACTOR  # nearly none
+        settings: dict[str, Any] = {"lr": self.middle.lr, "weight_decay": decay}
         for loss in self.losses:
             terms = _terms(loss)
             if terms is None:
