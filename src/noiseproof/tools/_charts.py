@@ -65,12 +65,12 @@ def choice_chart(choice: Choice) -> _vega.Spec:
     left = {
         "title": "Accuracy in %, each seed", "width": _WIDTH, "height": {"step": _STEP},
         "data": {"values": accuracies},
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.8},
+        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.8, "tooltip": True},
         "encoding": {
             "y": y | {"axis": {"grid": True, "labelLimit": 260}},
             "x": {
                 "field": "accuracy", "type": "quantitative", "title": None,
-                "scale": {"zero": False, "nice": True}, "axis": {"tickCount": 6},
+                "scale": {"zero": False, "padding": 10}, "axis": {"tickCount": 6},
             },
             "color": {
                 "field": "what", "type": "nominal", "legend": legend,
@@ -101,7 +101,7 @@ def choice_chart(choice: Choice) -> _vega.Spec:
                 },
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 70},
+                "mark": {"type": "point", "filled": True, "size": 70, "tooltip": True},
                 "encoding": shared | {"x": {"field": "points", **x}, "color": colour},
             },
         ],
