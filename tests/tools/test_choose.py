@@ -149,8 +149,21 @@ def test_classes_of_different_size_are_remarked_on():
     of = small()
     keep = torch.cat([(of.train.labels != 2).nonzero().flatten(), torch.tensor([2, 5, 8, 11])])
     rare = replace(of, train=data.Split(of.train.inputs[keep], of.train.labels[keep]))
-    assert "class weights" in choose(rare, ["ce"], seeds=[0], **SETTINGS).note
+    plain = choose(rare, ["ce"], seeds=[0], **SETTINGS)
+    assert "--class-weight balanced" in plain.note
+    assert plain.measure == "accuracy"
+    balanced = choose(rare, ["ce"], seeds=[0], class_weight="balanced", **SETTINGS)
+    assert not balanced.note
+    assert balanced.measure == "mean recall"
+    assert "held out, mean recall" in balanced.rows()[0]
     assert not choose(of, ["ce"], seeds=[0], **SETTINGS).note
+
+
+def test_class_weights_are_part_of_the_command(tmp_path):
+    runs = [Run(loss=loss, holdout=0.2, class_weight="balanced") for loss in ("ce", "mae")]
+    choice = rank([(run, record_of(tmp_path, run, 0.5), None) for run in runs])
+    assert "--class-weight balanced" in command_of(choice.run)
+    assert "highest mean recall" in choice.sure
 
 
 def test_what_is_tried():

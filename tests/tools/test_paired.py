@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from noiseproof.results import HeldOut
-from noiseproof.tools._paired import paired_difference
+from noiseproof.tools._paired import paired_difference, scores
 
 
 def answers(correct: list[bool] | np.ndarray, index: list[int] | None = None) -> HeldOut:
@@ -76,6 +76,19 @@ def test_more_comparisons_widen_it():
     margins = [paired_difference({0: ours}, {0: theirs}, n).margin for n in (1, 2, 5)]
     assert margins == sorted(margins)
     assert len(set(margins)) == 3
+
+
+def test_the_mean_recall():
+    given, predicted = [0] * 90 + [1] * 10, [0] * 90 + [0] * 5 + [1] * 5
+    held_out = HeldOut(list(range(100)), given, predicted)
+    assert np.mean(list(scores(held_out).values())) == pytest.approx(0.95)
+    assert np.mean(list(scores(held_out, balanced=True).values())) == pytest.approx(0.75)
+    all_of_one = HeldOut(list(range(100)), given, [0] * 100)
+    found = paired_difference({0: held_out}, {0: all_of_one}, balanced=True)
+    assert found.points == pytest.approx(25)
+    plain = paired_difference({0: held_out}, {0: all_of_one})
+    assert plain.points == pytest.approx(5)
+    assert found.margin > plain.margin  # it hangs on ten samples
 
 
 def test_nothing_shared():

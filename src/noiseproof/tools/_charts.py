@@ -63,8 +63,8 @@ def choice_chart(choice: Choice) -> _vega.Spec:
     legend = {"title": None, "orient": "top", "padding": 0, "offset": 8}
     y = {"field": "loss", "type": "nominal", "sort": order, "title": None}
     left = {
-        "title": "Accuracy in %, each seed", "width": _WIDTH, "height": {"step": _STEP},
-        "data": {"values": accuracies},
+        "title": f"{choice.measure.capitalize()} in %, each seed", "width": _WIDTH,
+        "height": {"step": _STEP}, "data": {"values": accuracies},
         "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.8, "tooltip": True},
         "encoding": {
             "y": y | {"axis": {"grid": True, "labelLimit": 260}},

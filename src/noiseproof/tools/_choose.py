@@ -30,7 +30,7 @@ from ..results import (
 from ..runs import Run
 from ._command import command_of
 from ._handful import HANDFUL, REASONS
-from ._paired import Difference, paired_difference
+from ._paired import Difference, paired_difference, scores
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -46,7 +46,8 @@ class Option:
     Attributes:
         loss: its text.
         reason: why it was among those tried.
-        held_out: the accuracy of each seed on held-out labels as they are given, from 0 to 1.
+        held_out: the accuracy of each seed on held-out labels as they are given, from 0 to 1; the
+            mean recall where the runs have balanced class weights.
         test: that on the test set, where there is one; nothing is chosen by it.
         seconds: of training, over all seeds.
         behind: how far it is behind the best; None for the best, and where it is not known.
@@ -92,6 +93,11 @@ class Choice:
     note: str = ""
 
     @property
+    def measure(self) -> str:
+        """What the losses are ranked by."""
+        return "mean recall" if self.run.class_weight == "balanced" else "accuracy"
+
+    @property
     def loss(self) -> str:
         """The chosen one: the highest held-out accuracy."""
         return self.options[0].loss
@@ -123,14 +129,17 @@ class Choice:
         if len(self.level) == len(trained):
             listed = f"The {len(trained)} losses"
         what = f"{listed} cannot be told apart {on}"
-        return f"{what}; {self.loss} has the highest accuracy. More seeds or more data may tell."
+        return (
+            f"{what}; {self.loss} has the highest {self.measure}. More seeds or more data may tell."
+        )
 
     def rows(self) -> list[dict[str, str]]:
         """The table, as texts by column."""
         tested = any(o.test for o in self.options)
         found = []
         for option in self.options:
-            row = {"loss": option.loss, "held out": _percent(option.mean)}
+            held_out = "held out" if self.measure == "accuracy" else f"held out, {self.measure}"
+            row = {"loss": option.loss, held_out: _percent(option.mean)}
             row["behind"] = "" if option.behind is None else str(option.behind)
             if tested:
                 row["test"] = _percent(option.test_mean)
@@ -307,28 +316,38 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
             options[run.loss] = replace(option, error=error)
             continue
         test = record.column(TEST_ACCURACY)[-1]
+        accuracy = record.column(HELD_OUT_ACCURACY)[-1]
+        if (kept := read_held_out(record.source)) is not None:
+            predictions.setdefault(run.loss, {})[run.seed] = kept
+            if run.class_weight == "balanced":
+                accuracy = fmean(scores(kept, balanced=True).values())
         options[run.loss] = replace(
             option,
-            held_out=(*option.held_out, record.column(HELD_OUT_ACCURACY)[-1]),
+            held_out=(*option.held_out, accuracy),
             test=option.test if math.isnan(test) else (*option.test, test),
             seconds=option.seconds + sum(record.column("seconds")),
         )
-        if (kept := read_held_out(record.source)) is not None:
-            predictions.setdefault(run.loss, {})[run.seed] = kept
     # One that failed with a seed has fewer of them: it is no choice.
     options = {k: replace(o, held_out=(), test=()) if o.error else o for k, o in options.items()}
     best, *others = sorted(options.values(), key=_order)
     if best.error:
         raise UsageError(f"no loss could be trained: {best.error}")
     rivals = sum(not o.error for o in others)
+    chosen = next(run for run, *_ in found if run.loss == best.loss)
+    balanced = chosen.class_weight == "balanced"
+    ours = predictions.get(best.loss, {})
     compared = [
-        replace(o, behind=_behind(predictions, best, o, rivals)) if not o.error else o
+        o
+        if o.error
+        else replace(
+            o,
+            behind=paired_difference(ours, predictions.get(o.loss, {}), rivals, balanced),
+        )
         for o in others
     ]
-    chosen = next(run for run, *_ in found if run.loss == best.loss)
-    samples = {i for kept in predictions.get(best.loss, {}).values() for i in kept.index}
+    samples = {i for kept in ours.values() for i in kept.index}
     seeds = len({run.seed for run, *_ in found})
-    note = " ".join(filter(None, (_learnt_nothing_note(predictions.get(best.loss, {})), note)))
+    note = "" if balanced else " ".join(filter(None, (_learnt_nothing_note(ours), note)))
     trained = dataclasses.replace(chosen, holdout=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
 
@@ -351,14 +370,6 @@ def _order(option: Option) -> tuple[bool, float, str]:
     return bool(option.error), -option.mean if option.held_out else 0.0, option.loss
 
 
-def _behind(
-    predictions: Mapping[str, Mapping[int, HeldOut]], best: Option, other: Option, rivals: int
-) -> Difference | None:
-    return paired_difference(
-        predictions.get(best.loss, {}), predictions.get(other.loss, {}), rivals
-    )
-
-
 def _distance(option: Option) -> float:
     assert option.behind is not None
     return option.behind.points
@@ -374,6 +385,6 @@ def _imbalance_note(labels: Any) -> str:
     if recommend(labels).class_weight is None:
         return ""
     return (
-        "The classes are of very different size, and accuracy says little of the rare ones: give "
-        "the loss class weights when you train with it (docs/imbalance.md)."
+        "The classes are of very different size, and accuracy says little of the rare ones: add "
+        "--class-weight balanced, which also ranks by the mean recall (docs/imbalance.md)."
     )

@@ -31,8 +31,25 @@ class Difference:
         return f"{self.points:.1f} ± {self.margin:.1f}"
 
 
+def scores(held_out: HeldOut, balanced: bool = False) -> dict[int, float]:
+    """Of each sample 1 if the network says what its label says, else 0.
+
+    Balanced, a sample counts the more the rarer its class is: the mean is the mean recall.
+    """
+    correct = held_out.correct
+    if not balanced:
+        return {index: float(right) for index, right in correct.items()}
+    counts = Counter(held_out.given)
+    share = {k: len(held_out.given) / (len(counts) * n) for k, n in counts.items()}
+    given = zip(held_out.index, held_out.given, strict=True)
+    return {index: share[label] * correct[index] for index, label in given}
+
+
 def paired_difference(
-    ours: Mapping[int, HeldOut], theirs: Mapping[int, HeldOut], comparisons: int = 1
+    ours: Mapping[int, HeldOut],
+    theirs: Mapping[int, HeldOut],
+    comparisons: int = 1,
+    balanced: bool = False,
 ) -> Difference | None:
     """Compare two losses on the samples that were held out of both, seed by seed.
 
@@ -45,20 +62,21 @@ def paired_difference(
         ours: of each seed what its network says.
         theirs: of another loss.
         comparisons: how many such differences are looked at together.
+        balanced: whether it is the mean recall that is compared, in place of the accuracy.
 
     Returns:
         None where no held-out sample is shared.
     """
     seeds = [seed for seed in ours if seed in theirs]
-    sums: Counter[int] = Counter()  # of each sample: right with ours less right with theirs
+    sums: dict[int, float] = {}  # of each sample: right with ours less right with theirs
     counts: Counter[int] = Counter()  # in how many seeds it was held out
     means = []
     for seed in seeds:
-        here, there = ours[seed].correct, theirs[seed].correct
+        here, there = scores(ours[seed], balanced), scores(theirs[seed], balanced)
         differences = {i: here[i] - there[i] for i in here if i in there}
         if differences:
             means.append(statistics.fmean(differences.values()))
-        sums.update(differences)
+        sums |= {i: sums.get(i, 0.0) + difference for i, difference in differences.items()}
         counts.update(differences.keys())
     total = counts.total()
     if len(counts) < 2:

@@ -204,8 +204,8 @@ class Job:
             f"for {PATIENCE} epochs some classes were predicted for no test sample, now "
             f"{_listed(missing)} of {len(classes)} ({self.run}, epoch {len(self.history)}): robust "
             "losses give up classes that are rare or hard. If these are rare, give "
-            "loss=noiseproof.parse(..., weight=noiseproof.class_weights(labels)); else train longer"
-            ", or weigh mae or rce less (docs/imbalance.md)"
+            "class_weight='balanced' (of a loss: weight=noiseproof.class_weights(labels)); else "
+            "train longer, or weigh mae or rce less (docs/imbalance.md)"
         )
         if self.folder is not None:
             self.description[NOTES] = [text]
