@@ -17,6 +17,8 @@ def recommend(
     label: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
     text: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
     image: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
+    truth: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
+    ignore: tuple[str, ...] = (),
     classes: int | None = None,
     samples: int | None = None,
     noise_rate: float | None = None,
@@ -32,6 +34,8 @@ def recommend(
         label: of a table, the column of the labels; by default label.
         text: of a table, the column of the texts to classify.
         image: of a table, the column of the image files to classify.
+        truth: of a table, the column of the true labels, where they are known.
+        ignore: of a table, columns that are no features.
         classes: how many there are, in place of a data set.
         samples: how many there are to train on, with --classes.
         noise_rate: the part of the labels that is wrong, if you know it.
@@ -44,7 +48,9 @@ def recommend(
         raise UsageError("give --dataset DATA, or --classes and --samples in its place")
     labels: Any = classes
     if dataset:
-        run = Run(dataset=dataset, label=label, text=text, image=image)
+        run = Run(
+            dataset=dataset, label=label, text=text, image=image, truth=truth, ignore=ignore
+        )  # fmt: skip
         content = run.content()
         if content is None:
             entry = DATASETS[run.resolve().dataset]
