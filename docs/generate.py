@@ -4,10 +4,11 @@
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
 docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
-docs/imbalance.md and docs/find-wrong-labels.md (from benchmarks/ and results/), the tables of
-losses, of the reproduction and of speed in README.md (the last from benchmarks/loss_cpu.csv and
-train_step.csv), between their marks, the pictures, and the signatures of the losses that texts are
-read with (src/noiseproof/syntax/signatures.json).
+docs/imbalance.md, docs/find-wrong-labels.md and docs/choose.md and the evidence of
+`noiseproof.recommend` (src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), the
+tables of losses, of the reproduction and of speed in README.md (the last from
+benchmarks/loss_cpu.csv and train_step.csv), between their marks, the pictures, and the signatures
+of the losses that texts are read with (src/noiseproof/syntax/signatures.json).
 """
 
 from __future__ import annotations
@@ -238,10 +239,13 @@ def documents() -> dict[Path, str]:
     audits = ROOT / "docs" / "find-wrong-labels.md"
     audited = between(audits.read_text(), "human", choices.human_audit_table())
     audited = between(audited, "small", choices.small_audit_table())
+    page_of_choice = ROOT / "docs" / "choose.md"
+    chosen = between(page_of_choice.read_text(), "measured", choices.choose_table())
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
+        ROOT / "src" / "noiseproof" / "tools" / "evidence.csv": choices.evidence(),
         readme: text,
         ROOT / "docs" / "losses.md": page(),
         theory: bounds,
@@ -250,6 +254,7 @@ def documents() -> dict[Path, str]:
         imbalance: rare,
         audits: audited,
         own: texts,
+        page_of_choice: chosen,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 

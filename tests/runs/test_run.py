@@ -19,7 +19,7 @@ OTHER = {  # for every field a value that is not the default
     "schedule": "constant", "schedule_by": "step", "warmup": 2.5, "lr_floor": 0.001,
     "momentum": 0.8, "nesterov": True, "optimizer": "adamw", "weight_decay": 0.1,
     "decay_on": "matrices", "label_smoothing": 0.1, "mixup": 0.2, "clip": 1.0,
-    "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
+    "class_weight": "balanced", "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
     "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
     "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder",

@@ -51,6 +51,7 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(case, stops, tmp_path):
     names = {"history.csv", "model.json", "model.pt", "result.json", "run.json"}
     names |= {"model-ema.pt"} if run.ema else set()
     names |= {"examples.json"} if run.noise != "none" else set()  # of images with a wrong label
+    names |= {"held_out.json"} if run.holdout else set()
     assert set(os.listdir(resumed.folder)) == names
     assert len(run_folders(tmp_path)) == 1
 

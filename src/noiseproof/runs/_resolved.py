@@ -65,6 +65,7 @@ class ResolvedRun:
     warmup: float = 0.0
     schedule_by: str = "epoch"
     label_smoothing: float = 0.0
+    class_weight: str = "none"
     mixup: float = 0.0
     crop_size: int = 0
     crop_scale: float = 0.0

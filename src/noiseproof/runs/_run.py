@@ -133,6 +133,9 @@ class Run:
     """weight of the L1 norm of all parameters, added to the loss"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
+    class_weight: Literal["none", "balanced"] = "none"
+    """weights of the classes in the loss; balanced gives every class the same share, which robust
+    losses need where some classes are rare"""
     label_smoothing: float = 0.0
     """the part of each label that is spread evenly over all classes, below 1"""
     mixup: float = 0.0
@@ -349,8 +352,8 @@ class Run:
         ).note
 
     def _check_nlnl(self) -> None:
-        for name in ("mixup", "label_smoothing"):
-            if getattr(self, name):
+        for name in ("mixup", "label_smoothing", "class_weight"):
+            if getattr(self, name) not in (0.0, "none"):
                 raise UsageError(
                     f"nlnl learns from labels that a sample does not have, and takes no {name}: "
                     "leave it out, or choose another loss"
@@ -468,6 +471,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "schedule_by": ("epoch", "step"),
     "optimizer": tuple(catalogue.OPTIMIZERS),
     "decay_on": ("all", "matrices"),
+    "class_weight": ("none", "balanced"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
     "stream": ("auto", "yes", "no"),
 }

@@ -93,7 +93,7 @@ class Setup:
             kept, held_out = split(
                 given, run.holdout, run.seed, stratified=own or run.fold > 0, fold=run.fold
             )
-            validation = EvalSplit(select(inputs, held_out), given[held_out])
+            validation = EvalSplit(select(inputs, held_out), given[held_out], held_out)
             if clean is not None and not len(test.labels):
                 test = EvalSplit(validation.inputs, clean[held_out])
             inputs, given = select(inputs, kept), given[kept]
@@ -119,7 +119,12 @@ class Setup:
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
         else:
-            loss = loss_of(run) if loss is None else loss
+            if loss is not None and run.class_weight != "none":
+                raise UsageError(
+                    "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
+                    "class_weight out"
+                )
+            loss = loss_of(run, given, data.num_classes) if loss is None else loss
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
             classes = data.num_classes

@@ -19,7 +19,7 @@ from ..data import ImageFiles, Loader, parts_of, select
 from ..data import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
-from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, HeldOut
 from ..runs import ResolvedRun
 from ._measure import (
     DIVERGED_STEP,
@@ -48,6 +48,8 @@ class EvalSplit:
 
     inputs: Samples
     labels: Tensor
+    indices: Tensor | None = None
+    """of what was held out: in the training set before"""
 
 
 def forward(
@@ -286,6 +288,16 @@ class RunTrainer:
         """Make all that training changes what it is on rank 0."""
         self.ranks.copy_first(self.state_dict().values())
         self.state.refresh_compute_weights()
+
+    @torch.no_grad()
+    def held_out(self) -> HeldOut | None:
+        """What the network says of what was held out; None if nothing was."""
+        split = self.validation
+        if split is None or split.indices is None:
+            return None
+        logits = self._eval_logits(self.state.tensors(), split.inputs)
+        columns = (split.indices, split.labels, logits.argmax(1))
+        return HeldOut(*(column.tolist() for column in columns))
 
     def disbelieved(self) -> list[tuple[str, str, int]]:
         """The given labels that the last epoch's predictions differ from, the most frequent."""
