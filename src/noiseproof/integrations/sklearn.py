@@ -175,7 +175,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise UsageError(
                 f"a classifier needs samples of two classes or more; y has one class, "
-                f"{self.classes_[0]!r}"
+                f"{self.classes_.tolist()[0]!r}"
             )
         weight = _sample_weights(sample_weight, len(X))
         if not weight.all():
