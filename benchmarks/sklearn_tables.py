@@ -1,15 +1,15 @@
 """RobustClassifier beside scikit-learn's own classifiers on tables with wrong labels.
 
-    python benchmarks/sklearn_tables.py [--save]
+    python benchmarks/sklearn_tables.py [--data wine ...] [--save]
 
 Three tables that come with scikit-learn and one of 20 classes that it makes; a fraction of the
 training labels goes to any other class. Accuracy is measured on clean test labels, 30 % of the
 table, over three splits, and every classifier is as it comes: nothing is tuned. The perceptron and
 logistic regression are given standardized features, which RobustClassifier makes by itself;
-``standardize=False`` shows what they are worth. Times are those of ``fit`` as multiples of
-``MLPClassifier`` on the same labels, the median over all fits on a table. ``--save`` writes
-benchmarks/sklearn_tables.csv, from which the tables in docs/trainers/sklearn.md are made. It takes
-some minutes on one core.
+``standardize=False`` shows what they are worth. Times are the processor's in ``fit`` on one thread
+(``OMP_NUM_THREADS=1``), as multiples of ``MLPClassifier``'s on the same labels, the median over all
+fits on a table. ``--save`` writes benchmarks/sklearn_tables.csv, from which the tables in
+docs/trainers/sklearn.md are made. It takes some minutes on one core.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def measure(table: str) -> dict[tuple[str, float], tuple[list[float], list[float
             seconds = {}
             for name, make in CLASSIFIERS.items():
                 classifier = make(seed)
-                start = time.perf_counter()
+                start = time.process_time()
                 classifier.fit(X_train, noisy)
-                seconds[name] = time.perf_counter() - start
+                seconds[name] = time.process_time() - start
                 cell = found.setdefault((name, rate), ([], []))
                 cell[0].append(100 * classifier.score(X_test, y_test))
             for name in CLASSIFIERS:
@@ -103,18 +103,21 @@ def measure(table: str) -> dict[tuple[str, float], tuple[list[float], list[float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # the perceptron's 200 epochs as it comes
     RobustClassifier(epochs=1).fit(*load_wine(return_X_y=True))  # what is imported by the first one
     rows = []
-    for table in TABLES:
+    for table in given.data:
         found = measure(table)
-        print(f"\n{table:38} accuracy at {', '.join(f'{rate:.0%}' for rate in RATES)} wrong; time")
+        print(f"\n{table}: accuracy at {', '.join(f'{rate:.0%}' for rate in RATES)} wrong; time")
         for name in CLASSIFIERS:
             ratio = statistics.median(r for rate in RATES for r in found[name, rate][1])
             means = [statistics.mean(found[name, rate][0]) for rate in RATES]
-            print(f"{name:38} {'  '.join(f'{mean:5.1f}' for mean in means)}  {ratio:6.2f}")
+            print(
+                f"{name:38} {'  '.join(f'{mean:5.1f}' for mean in means)}  {ratio:6.2f}", flush=True
+            )
             for rate, mean in zip(RATES, means, strict=True):
                 rows.append(
                     {
@@ -127,7 +130,7 @@ def main() -> None:
                     }
                 )  # fmt: skip
     if given.save:
-        save(__file__, rows)
+        save(__file__, rows, beside="data")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of docs/which-loss.md and docs/imbalance.md, from benchmarks/ and results/."""
+"""The tables of pages that help to choose, from benchmarks/ and results/."""
 
 from __future__ import annotations
 
@@ -122,3 +122,15 @@ def imbalance_table(data: str) -> str:
         *(f"{what}, {float(rate):.0%} wrong" for what, rate in columns),
     )
     return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def sklearn_table(data: str) -> str:
+    """RobustClassifier and scikit-learn's own classifiers on one of the tables."""
+    measured = [m for m in read("sklearn_tables") if m["data"] == data]
+    times = {m["classifier"]: m["times_mlp"] for m in measured}
+    accuracies: dict[str, list[str]] = {}
+    for m in measured:
+        cell = f"{m['accuracy_percent']} ± {m['deviation']}"
+        accuracies.setdefault(m["classifier"], []).append(cell)
+    rows = [(f"`{name}`", *cells, times[name]) for name, *cells in best(list(accuracies.items()))]
+    return "\n".join(table(("classifier", *HEAD[:3], "time"), rows)).rstrip()

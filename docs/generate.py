@@ -267,6 +267,10 @@ def documents() -> dict[Path, str]:
     rare = imbalance.read_text()
     for data in ("features", "segmentation"):
         rare = between(rare, data, choices.imbalance_table(data))
+    estimator = ROOT / "docs" / "trainers" / "sklearn.md"
+    measured = estimator.read_text()
+    for data in ("digits", "breast_cancer", "wine", "20 classes"):
+        measured = between(measured, data, choices.sklearn_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
@@ -278,6 +282,7 @@ def documents() -> dict[Path, str]:
         which: choice,
         imbalance: rare,
         own: texts,
+        estimator: measured,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 

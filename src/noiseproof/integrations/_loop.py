@@ -130,7 +130,10 @@ def predict(network: nn.Module, x: Tensor) -> Tensor:
 
 
 def _batches(samples: Samples, batch_size: int, generator: torch.Generator) -> Iterator[Samples]:
-    """Batches in random order, of equal size but for one sample: none is left with one alone."""
+    """Batches in random order, of equal size but for one sample.
+
+    A last batch of one, which has no statistics for a batch norm, is so left by no size from 3 on.
+    """
     n = len(samples.x)
     count = -(-n // batch_size)
     if count == 1:

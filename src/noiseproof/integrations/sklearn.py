@@ -168,43 +168,26 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: a weight for each; a sample of weight 2 counts as two, of 0 as none.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], allow_nd=True)
-        check_classification_targets(y)
         before = (getattr(self, "classes_", ()), getattr(self, "input_shape_", None))
-        self.classes_, y = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise UsageError(
-                f"a classifier needs samples of two classes or more; y has one class, "
-                f"{self.classes_.tolist()[0]!r}"
-            )
-        weight = _sample_weights(sample_weight, len(X))
-        if not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        continued = (
-            self.warm_start
-            and hasattr(self, "module_")
-            and np.array_equal(before[0], self.classes_)
-            and before[1] == X.shape[1:]
-        )
-        self.input_shape_: tuple[int, ...] = X.shape[1:]
+        X, y, weight = self._validated(X, y, sample_weight)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        device, generator = _device(self.device), torch.Generator().manual_seed(seed)
+        device = _device(self.device)
         self.criterion_, class_weight = self._criterion(y)
         if isinstance(self.criterion_, nn.Module):
             self.criterion_ = self.criterion_.to(device)
-        if not continued:
+        same = np.array_equal(before[0], self.classes_) and before[1] == self.input_shape_
+        if not (self.warm_start and same and hasattr(self, "module_")):
             self.scaler_ = self._scaler(X, weight)
             self.module_ = self._network(seed).to(device, _dtype(self.module, X, device))
-        of_class = _class_weights(class_weight, self.classes_, y, weight)
-        weight = weight * of_class[y]
+        weight = weight * _class_weights(class_weight, self.classes_, y, weight)[y]
         parts = [np.arange(len(X))]
         if self.early_stopping:
-            stratify = y if np.bincount(y)[np.unique(y)].min() > 1 else None
+            stratify = y if np.unique(y, return_counts=True)[1].min() > 1 else None
             parts = train_test_split(
                 parts[0], test_size=self.validation_fraction, stratify=stratify, random_state=random
             )
-        samples = [self._samples(X[part], y[part], weight[part]) for part in parts]
+        samples, *held_out = (self._samples(X[part], y[part], weight[part]) for part in parts)
         gpus = [device] if device.type == "cuda" else []
         with torch.random.fork_rng(devices=gpus):  # for dropout and the like
             torch.default_generator.manual_seed(seed)
@@ -213,19 +196,34 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress = train(
                 self.module_,
                 self.criterion_,
-                samples[0],
+                samples,
                 make_optimizer(self.optimizer, self.module_, self.lr, self.weight_decay),
                 epochs=self.epochs,
-                batch_size=_batch_size(self.batch_size, len(samples[0].x)),
-                generator=generator,
-                held_out=samples[1] if self.early_stopping else None,
+                batch_size=_batch_size(self.batch_size, len(samples.x)),
+                generator=torch.Generator().manual_seed(seed),
+                held_out=held_out[0] if held_out else None,
                 patience=self.n_iter_no_change,
                 verbose=bool(self.verbose),
             )
         self.loss_curve_ = progress.loss_curve
-        self.validation_scores_ = progress.validation_scores if self.early_stopping else None
+        self.validation_scores_ = progress.validation_scores if held_out else None
         self.n_iter_ = len(self.loss_curve_)
         return self
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Inputs, indices of ``classes_`` and weights, without the samples of weight 0."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], allow_nd=True)
+        check_classification_targets(y)
+        self.classes_, y = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise UsageError(
+                "a classifier needs samples of two classes or more; y has one class, "
+                f"{self.classes_.tolist()[0]!r}"
+            )
+        self.input_shape_: tuple[int, ...] = X.shape[1:]
+        weight = _sample_weights(sample_weight, len(X))
+        kept = weight > 0
+        return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])
 
     def _check_parameters(self) -> None:
         sizes = () if self.batch_size == "auto" else ("batch_size",)
