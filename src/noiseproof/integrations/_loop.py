@@ -83,8 +83,9 @@ def train(
 ) -> Progress:
     """Train a network; the learning rate falls to 0 along a cosine.
 
-    With a held-out part it ends after ``patience`` epochs that were no better there, and the
-    network is that of the best epoch.
+    With a held-out part it ends after ``patience`` epochs that were worse there than the best, and
+    the network is that of the best epoch, the last of equals: few samples are held out of a small
+    table, and early epochs reach the same accuracy on them by luck.
     """
     progress, best_epoch, best_state = Progress(), 0, None
     first_lr = [group["lr"] for group in optimizer.param_groups]
@@ -109,7 +110,7 @@ def train(
         if held_out is not None:
             scores = progress.validation_scores
             scores.append(_accuracy(network, held_out))
-            if best_state is None or scores[-1] > scores[best_epoch]:
+            if best_state is None or scores[-1] >= scores[best_epoch]:
                 best_epoch, best_state = epoch, copy.deepcopy(network.state_dict())
         last = epoch == epochs - 1 or (held_out is not None and epoch - best_epoch >= patience)
         if verbose:

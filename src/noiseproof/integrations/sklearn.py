@@ -68,9 +68,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: ``"balanced"``, or a weight for each label; robust losses need it where
             classes are of very different size. ``loss="auto"`` chooses if it is None.
         early_stopping: whether to hold out a part of the training set, end when the accuracy on it
-            no longer improves, and keep the best epoch. Its labels are as noisy as the others.
+            falls, and keep the best epoch. Its labels are as noisy as the others, so it wants some
+            hundreds of samples.
         validation_fraction: the part that is held out.
-        n_iter_no_change: how many epochs without improvement are waited for.
+        n_iter_no_change: how many epochs below the best are waited for.
         warm_start: whether ``fit`` continues with the network of the last one.
         device: ``"cpu"``, ``"cuda"``, or ``"auto"``, a GPU where there is one.
         random_state: of the first weights, the order of samples and the held-out part.
