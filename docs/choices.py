@@ -334,3 +334,15 @@ def rank_correlation(a: dict[str, float], b: dict[str, float]) -> float:
 
 def _plain(loss: str) -> str:
     return loss.replace("1*nce + 1*rce", "nce + rce")
+
+
+def sklearn_table(data: str) -> str:
+    """RobustClassifier and scikit-learn's own classifiers on one of the tables."""
+    measured = [m for m in read("sklearn_tables") if m["data"] == data]
+    times = {m["classifier"]: m["times_mlp"] for m in measured}
+    accuracies: dict[str, list[str]] = {}
+    for m in measured:
+        cell = f"{m['accuracy_percent']} ± {m['deviation']}"
+        accuracies.setdefault(m["classifier"], []).append(cell)
+    rows = [(f"`{name}`", *cells, times[name]) for name, *cells in best(list(accuracies.items()))]
+    return "\n".join(table(("classifier", *HEAD[:3], "time"), rows)).rstrip()

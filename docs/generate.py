@@ -241,6 +241,10 @@ def documents() -> dict[Path, str]:
     audited = between(audited, "small", choices.small_audit_table())
     page_of_choice = ROOT / "docs" / "choose.md"
     chosen = between(page_of_choice.read_text(), "measured", choices.choose_table())
+    estimator = ROOT / "docs" / "trainers" / "sklearn.md"
+    measured = estimator.read_text()
+    for data in ("digits", "breast_cancer", "wine", "20 classes"):
+        measured = between(measured, data, choices.sklearn_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
@@ -255,6 +259,7 @@ def documents() -> dict[Path, str]:
         audits: audited,
         own: texts,
         page_of_choice: chosen,
+        estimator: measured,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 

@@ -93,7 +93,7 @@ ROOMS = {
         "syntax", "catalogue", "runs", "sources", "losses", "noise", "data", "models", "results",
         "train", "bench", "report",
     ),
-    "integrations": ("catalogue", "losses", "models", "tools"),
+    "integrations": ("syntax", "catalogue", "losses", "models", "tools"),
 }  # fmt: skip
 
 

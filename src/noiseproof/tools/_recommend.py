@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from .._errors import UsageError
 
@@ -31,7 +31,7 @@ class Recommendation:
     """
 
     loss: str
-    class_weight: str | None
+    class_weight: Literal["balanced"] | None
     reason: str
     alternatives: tuple[str, ...]
 
