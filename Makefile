@@ -42,6 +42,7 @@ bench: $(VENV)/.installed
 dist: $(VENV)/.installed
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 $(VENV)/.demo: pyproject.toml constraints.txt  ## what the demo needs and no more
 	$(PYTHON) -m venv $(VENV)
