@@ -34,7 +34,7 @@ assert (files("noiseproof") / "tools" / "templates").is_dir()
 assert noiseproof.recommend([0, 1, 2] * 500).loss
 probabilities = torch.eye(3)[[0, 1, 2] * 20] * 0.7 + 0.1
 found = noiseproof.tools.audit(probabilities, [1, *([0, 1, 2] * 20)[1:]])
-assert found.suspects(1)[0].suggested == 0, found
+assert found.suspects(1)[0].suggested == "0", found
 for command in (
     ["recommend", "--dataset", "digits"],
     *([name, "--help"] for name in ("choose", "tune", "audit", "export", "predict")),
