@@ -1,14 +1,13 @@
-"""A small image as a PNG file."""
+"""An image of any layout, made small, as a PNG file for the page."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _png
 from .._errors import UsageError
 
 _MAX_SIDE = 256  # pixels: of larger images every second, third, ... pixel is kept
@@ -26,13 +25,4 @@ def png(image: NDArray[Any]) -> bytes:
             f"{list(image.shape)}"
         )
     step = -(-max(image.shape[:2]) // _MAX_SIDE)
-    image = np.ascontiguousarray(image[::step, ::step])
-    height, width, channels = image.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in image)  # each with its filter: none
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + name + content
-        + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in chunks
-    )  # fmt: skip
+    return _png.png(np.ascontiguousarray(image[::step, ::step]))
