@@ -20,7 +20,11 @@ def test_it_is_the_paper_s_table():
 
 
 @pytest.mark.parametrize(
-    ("protocol", "losses"), [("paper", ("ce", "nce+rce")), ("authors", ("nce+mae",))]
+    ("protocol", "losses"),
+    [
+        ("paper", ("ce", "nce+rce")),
+        pytest.param("authors", ("nce+mae",), marks=pytest.mark.long),
+    ],
 )
 def test_from_start_to_report(tmp_path, monkeypatch, capsys, protocol, losses):
     """At the size that is published: 256 pixels, of which 224 are trained on; a small network."""

@@ -57,7 +57,7 @@ def lines_run(records: list[Record]) -> int:
     return count
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_four_times_the_runs_are_not_more_than_four_times_the_work():
     lines_run(many(3, 2))  # what is done once is done
     few, more = (lines_run(many(num_rates, 5)) for num_rates in (20, 80))
@@ -71,7 +71,7 @@ def test_twenty_thousand_runs_are_a_small_page():
     assert len(html(make_report(Reading(records, []))).encode()) < 5e6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_thousand_cells_are_a_small_page():
     page = html(make_report(Reading(many(2000, 1, epochs=3), [])))
     assert len(page.encode()) < 5e6

@@ -24,7 +24,7 @@ from .subjects import TiedNet, tiny
 
 CLASSES = ("cat", "dog", "=x")
 SEVERAL = (1, 5)  # batches
-LARGE = ("resnet34", "resnet50", "resnet50-imagenet")
+LARGE = ("resnet18", "resnet34", "resnet50", "resnet50-imagenet")
 
 # Another program: it knows NumPy, onnxruntime and the file.
 RUNNER = """
