@@ -163,3 +163,11 @@ def test_recommend_goes_on_without_rows_as_its_message_says(run, table, tmp_path
     code, out, _ = run("recommend", *table, "--skip-unreadable")
     assert code == 0
     assert "120 samples" in out
+
+
+def test_a_file_that_cannot_be_written_is_said_without_a_number(run, table, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = run("losses", "ce", "--plot", "file/a.svg")
+    assert code == 1
+    assert "[Errno" not in err
+    assert err.count("\n") == 1

@@ -85,7 +85,8 @@ def _main() -> None:
     except BrokenPipeError:  # noiseproof losses | head
         sys.stderr.close()
     except OSError as error:
-        _end(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
+        why = error.strerror or error
+        _end(f"{why}: {error.filename}" if error.filename else why, 1)
     except KeyboardInterrupt:
         command = "" if "--votes" in sys.argv else "".join(sys.argv[1:2])
         later = {"tune": "; the same command goes on with the study"} | dict.fromkeys(
