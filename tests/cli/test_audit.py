@@ -85,7 +85,7 @@ def test_a_table_from_training_to_the_corrected_copy(run, tmp_path, monkeypatch,
         file.write(f"10,x,{rows[0]['given'] if rows[0]['index'] == '10' else 'no'},change,yes\n")
     code, out, error = run(*command[1:])
     assert code == 0, error
-    assert "1 labels changed" in out
+    assert "1 label changed" in out
     trained = out.split("train on it with: noiseproof ")[1].split()
     assert run(*trained, "--epochs", "1", "--device", "cpu")[0] == 0
     again = run("audit", "audit/probabilities.npz", "--out", "again")

@@ -106,3 +106,68 @@ def test_recommend(run, table):
         code, _, err = run("recommend", *wrong)
         assert code == 2
         assert "give --dataset DATA, or --classes and --samples" in err
+
+
+@pytest.mark.slow
+def test_the_command_that_choose_ends_with_makes_a_model(run, table, tmp_path):
+    asked = ("--loss", "ce", "--seeds", 0, *SHORT, "--device", "cpu", "--workers", 1)
+    _, out, _ = run("choose", *table, *asked)
+    command = next(line for line in out.splitlines() if line.startswith("train with it: "))
+    words = shlex.split(command.removeprefix("train with it: noiseproof "))
+    code, out, _ = run(*words, "--device", "cpu")  # the choice has trained it, and kept no network
+    assert code == 0
+    assert "its network was not kept: it is trained again" in out
+    (folder,) = (path for path in (tmp_path / "runs").iterdir() if path.name != ".locks")
+    assert run("predict", folder, tmp_path / "my table.csv")[0] == 0
+    assert "this run has ended before; --force" in run(*words, "--device", "cpu")[1]
+
+
+@pytest.mark.parametrize("command", ["choose", "audit"])
+def test_a_folder_that_cannot_be_made_is_one_line(run, table, tmp_path, command):
+    (tmp_path / "file").touch()
+    code, _, err = run(command, *table, *SHORT, "--device", "cpu", "--out", "file/results")
+    assert code == 1
+    assert err.startswith("noiseproof: Not a directory: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["choose", "tune"])
+def test_a_picture_is_refused_before_anything_is_trained(run, table, tmp_path, command):
+    pytest.importorskip("vl_convert")
+    code, _, err = run(command, *table, "--plot", "choice.pdf")
+    assert code == 2
+    assert "a picture is written as png, svg, html; not as 'choice.pdf'" in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_library_is_said_before_anything_is_trained(run, table, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setitem(sys.modules, "cleanlab", None)
+    for asked, extra in (
+        (("choose", "--plot", "a.svg"), "plot"),
+        (("audit", "--cleanlab"), "audit"),
+    ):
+        code, _, err = run(*asked, *table)
+        assert code == 2
+        assert f'pip install "noiseproof[{extra}]"' in err
+    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "audit").exists()
+
+
+def test_recommend_goes_on_without_rows_as_its_message_says(run, table, tmp_path):
+    with (tmp_path / "my table.csv").open("a") as file:
+        file.write("1,2,\n")
+    code, _, err = run("recommend", *table)
+    assert code == 2
+    assert "--skip-unreadable" in err
+    code, out, _ = run("recommend", *table, "--skip-unreadable")
+    assert code == 0
+    assert "120 samples" in out
+
+
+def test_a_file_that_cannot_be_written_is_said_without_a_number(run, table, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = run("losses", "ce", "--plot", "file/a.svg")
+    assert code == 1
+    assert "[Errno" not in err
+    assert err.count("\n") == 1

@@ -521,6 +521,14 @@ def test_a_column_of_numbers_is_no_class(tmp_path):
     rows = [f"{i},{i + 0.5},c{i % 2}" for i in range(300)]
     with pytest.raises(UsageError, match="300 different values in 300 rows, so it is no class"):
         data.from_table(table(tmp_path / "t.csv", *rows), label="b")
+    with pytest.raises(UsageError, match="60 different values in 60 rows, so it is no class"):
+        data.from_table(table(tmp_path / "t.csv", *rows[:60]), label="b")
+
+
+def test_a_long_value_is_shown_in_part(tmp_path):
+    rows = [f"{'word ' * 20},1,c{i % 2}" for i in range(4)]
+    with pytest.raises(UsageError, match=r"holds 'word word [word ]+\.\.\.', which is no number"):
+        data.from_table(table(tmp_path / "t.csv", *rows))
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "~no_such_user_here/x"])

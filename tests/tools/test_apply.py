@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +145,19 @@ def test_classes_are_read_as_they_are_written(tmp_path):
         tmp_path / "c.csv", (0, "'=1+1", "change", "a\\x1bb"), (1, "a\\x1bb", "change", "'=1+1")
     )
     assert read_corrections(file, np.array([0, 1]), classes).labels.tolist() == [1, 0]
+
+
+def test_the_flags_can_be_typed_and_leave_no_column_a_feature_that_was_none(tmp_path):
+    path = tmp_path / "my wine.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", "kind of wine", "true kind", "the bottle"])
+        writer.writerows([i, "ab"[i % 2], "ab"[i % 2], f"b{i}"] for i in range(6))
+    run = Run(
+        dataset=f"csv:{path}", label="kind of wine", truth="true kind", ignore=("the bottle",)
+    )
+    made, flags = corrected(run, tmp_path, (1, "b", "change", "a"))
+    assert shlex.split(flags) == [
+        "--dataset", f"csv:{made}", "--label", "kind of wine", "--truth", "true kind",
+        "--ignore", "the bottle",
+    ]  # fmt: skip

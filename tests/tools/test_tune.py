@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import filelock
 import pytest
 
 from noiseproof import MissingExtraError, UsageError, tools
@@ -136,3 +137,21 @@ def test_picture(tmp_path):
     svg = (tmp_path / "study.svg").read_text()
     assert "nce + rce" in svg
     assert "learning rate" in svg
+
+
+@pytest.mark.slow
+def test_one_process_at_a_time_begins_a_study(tmp_path, monkeypatch):
+    """Of two that make the tables of a new file at once, one would fail."""
+    create, tried = optuna.create_study, []
+
+    def create_study(**options):
+        lock = filelock.FileLock(tmp_path / ".locks" / "tune.db")
+        with pytest.raises((filelock.Timeout, RuntimeError)):  # as another process would find it
+            lock.acquire(timeout=0)
+        tried.append(options["study_name"])
+        return create(**options)
+
+    monkeypatch.setattr(optuna, "create_study", create_study)
+    tune(1, out=tmp_path)
+    assert len(tried) == 1
+    filelock.FileLock(tmp_path / ".locks" / "tune.db").acquire(timeout=0).lock.release()

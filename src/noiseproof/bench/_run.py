@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from .. import _torchrun
 from .._errors import UsageError
 from ..results import Record
+from ..results._claim import LOCKS
 from ..runs import ResolvedRun, Run
 from ._bench import Bench
 from ._local import LocalExecutor, WorkerDied
@@ -98,6 +99,7 @@ def run(
 
             where = RayExecutor(config, address, workers)
         else:
+            (out / LOCKS).mkdir(parents=True, exist_ok=True)  # or say now that it cannot be written
             where = LocalExecutor(config, workers, max_workers=len(before.waiting))
         try:
             _drive(before, where, out, watch or (lambda event: None))

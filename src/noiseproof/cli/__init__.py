@@ -85,11 +85,14 @@ def _main() -> None:
     except BrokenPipeError:  # noiseproof losses | head
         sys.stderr.close()
     except OSError as error:
-        _end(f"{error.strerror or error}: {error.filename}" if error.filename else error, 1)
+        why = error.strerror or error
+        _end(f"{why}: {error.filename}" if error.filename else why, 1)
     except KeyboardInterrupt:
-        trains = sys.argv[1:2] in (["train"], ["bench"])
-        later = "; the same command goes on from the last epoch" if trains else ""
-        _end(f"stopped{later}", 130)
+        command = "" if "--votes" in sys.argv else "".join(sys.argv[1:2])
+        later = {"tune": "; the same command goes on with the study"} | dict.fromkeys(
+            ("train", "bench", "choose", "audit"), "; the same command goes on from the last epoch"
+        )
+        _end(f"stopped{later.get(command, '')}", 130)
     except Exception as error:
         above = traceback.format_exc()
         if own_place(error):

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from noiseproof._errors import UsageError
+from noiseproof._errors import UsageError, require
 
 from ._tables import say, show
 from ._train import Flags
+from ._words import count
 
 if TYPE_CHECKING:
     from noiseproof.runs import Run
@@ -79,9 +80,12 @@ def audit(
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
         workers: processes; by default one for each core, and one for a GPU.
     """
-    for flag, value, least in (("number", number, 1), ("top", top, 0), ("workers", workers, 1)):
-        if value is not None and value < least:
-            raise UsageError(f"{flag} is {least} or more; it was {value}")
+    least = {"folds": (folds, 2), "number": (number, 1), "top": (top, 0), "workers": (workers, 1)}
+    for flag, (value, bound) in least.items():
+        if value is not None and value < bound:
+            raise UsageError(f"{flag} is {bound} or more; it was {value}")
+    if cleanlab:  # before anything is trained
+        require("cleanlab", "audit", "the ranking of cleanlab")
     if probabilities is not None:
         if annotator or apply or votes:
             raise UsageError("--annotator, --apply and --votes are for data: leave the file out")
@@ -275,5 +279,6 @@ def _apply(samples: Samples, corrections: Path, out: Path) -> None:
     labels = np.asarray(samples.labels.labels).astype(np.int64)
     found = read_corrections(corrections, labels, samples.data.classes)
     path, flags = write_corrected(samples, found, out)
-    say(f"{found.changed:,} labels changed and {found.dropped:,} samples dropped: {path}")
+    changed, dropped = count(found.changed, "label"), count(found.dropped, "sample")
+    say(f"{changed} changed and {dropped} dropped: {path}")
     say(f"train on it with: noiseproof train {flags}")

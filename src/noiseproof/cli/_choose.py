@@ -61,8 +61,11 @@ def choose(
         dry_run: say how many runs there are, which are done, and how long the rest will take here.
     """
     from noiseproof import bench as benches
+    from noiseproof.tools._charts import check_chart
     from noiseproof.tools._choose import conclude, plan_of
 
+    if plot is not None:
+        check_chart(plot)
     shared = Run(**{f.name: getattr(run, f.name) for f in dataclasses.fields(Run)})
     plan = plan_of(shared, loss, seeds, out, device=device, workers=workers)
     _say_plan(plan, out)

@@ -19,6 +19,7 @@ def recommend(
     image: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
     truth: Annotated[str, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = "",
     ignore: tuple[str, ...] = (),
+    skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False,
     classes: int | None = None,
     samples: int | None = None,
     noise_rate: float | None = None,
@@ -36,6 +37,7 @@ def recommend(
         image: of a table, the column of the image files to classify.
         truth: of a table, the column of the true labels, where they are known.
         ignore: of a table, columns that are no features.
+        skip_unreadable: go on without files and rows that cannot be read.
         classes: how many there are, in place of a data set.
         samples: how many there are to train on, with --classes.
         noise_rate: the part of the labels that is wrong, if you know it.
@@ -49,7 +51,8 @@ def recommend(
     labels: Any = classes
     if dataset:
         run = Run(
-            dataset=dataset, label=label, text=text, image=image, truth=truth, ignore=ignore
+            dataset=dataset, label=label, text=text, image=image, truth=truth, ignore=ignore,
+            skip_unreadable=skip_unreadable,
         )  # fmt: skip
         content = run.content()
         if content is None:

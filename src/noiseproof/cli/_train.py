@@ -128,6 +128,7 @@ def train(
         _show_settings(run)
         return
     from noiseproof.train import fit
+    from noiseproof.train._model import MODEL
     from noiseproof.train._ranks import join
     from noiseproof.train._setup import device_of
 
@@ -150,6 +151,10 @@ def train(
                 watcher(progress)
 
         result = fit(run, out=out, data_root=data_root, force=force, on_epoch=watch)
+        ended = ranks.on_first(lambda: result.network is None and result.folder == folder)
+        if ended and not ranks.on_first((folder / MODEL).exists):
+            print("this run has ended before, but its network was not kept: it is trained again")
+            result = fit(run, out=out, data_root=data_root, force=True, on_epoch=watch)
     if result.network is None:
         print("this run has ended before; --force runs it anew")
     last = result.history[-1]

@@ -62,7 +62,10 @@ def tune(
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
     """
     from noiseproof import tools
+    from noiseproof.tools._charts import check_chart
 
+    if plot is not None:
+        check_chart(plot)
     shared = Run(**{f.name: getattr(run, f.name) for f in dataclasses.fields(Run)})
     with ExitStack() as stack:
         found = tools.tune(

@@ -8,10 +8,10 @@ import math
 def count(number: int, noun: str) -> str:
     """A number of things.
 
-    >>> count(1, "epoch"), count(3, "run")
-    ('1 epoch', '3 runs')
+    >>> count(1, "epoch"), count(3, "run"), count(1200, "label")
+    ('1 epoch', '3 runs', '1,200 labels')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(number: int) -> str:

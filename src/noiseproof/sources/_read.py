@@ -23,6 +23,7 @@ from ._source import LABEL, Source
 from ._tables import Problems, Table, numeric_columns, read_table
 
 _KEPT = 4  # sources in memory
+_FEW, _MANY = 10, 100  # classes: so few may all differ; from so many on, most may not
 _INDEX = ("", "Unnamed: 0", "__index_level_0__")  # of the rows, as pandas writes it: no feature
 
 
@@ -174,7 +175,7 @@ def _table_labels(
     classes = Classes(named)
     if not named:
         raise UsageError(f"{source.path} has no row with a label")
-    if len(classes.names) > max(100, len(named) // 2):
+    if len(classes.names) > max(_MANY, len(named) // 2) or len(classes.names) == len(named) > _FEW:
         raise UsageError(
             f"column {label!r} of {source.path} has {len(classes.names):,} different values in "
             f"{len(named):,} rows, so it is no class; name the column of the labels with --label"

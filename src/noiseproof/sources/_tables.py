@@ -228,9 +228,10 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
         for row, value in enumerate(table.columns[names[0]])
         if not np.isfinite(_number(value))
     )
+    shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
     point = ", or write its numbers with a point" if _COMMA.fullmatch(str(value).strip()) else ""
     raise UsageError(
-        f"{table.place(row)}: column {names[0]!r} holds {str(value)!r:.40}, which is no number; "
+        f"{table.place(row)}: column {names[0]!r} holds {shown!r}, which is no number; "
         f"leave {'it' if len(names) == 1 else 'such columns'} out with "
         f"--ignore {shlex.join(names)}{point}, or name what is classified with --text or --image"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,9 @@ def read_corrections(
     """The decisions in a file that the page exported, held against the labels they are about."""
     try:
         text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     reader = csv.reader(io.StringIO(text, newline=""))
     header = next(reader, [])
@@ -99,7 +102,7 @@ def write_corrected(samples: Samples, found: Corrections, out: Path) -> tuple[Pa
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_atomically(path, content.getvalue())
-    return path, f"--dataset npz:{path}"
+    return path, shlex.join(["--dataset", f"npz:{path}"])
 
 
 def _table(
@@ -126,11 +129,11 @@ def _table(
     stem = source.path.name.removesuffix(".gz").rpartition(".")[0] or source.path.stem
     path = out / f"{stem}-corrected.{form}"
     write_atomically(path, _parquet(columns) if form == "parquet" else _csv(columns))
-    flags = [f"--{name} {getattr(run, name)}" for name in ("label", "text", "image", "test")
-             if getattr(run, name)]  # fmt: skip
-    if run.ignore:
-        flags.append(f"--ignore {' '.join(run.ignore)}")
-    return path, " ".join([f"--dataset {form}:{path}", *flags])
+    flags = ["--dataset", f"{form}:{path}"]
+    for name in ("label", "text", "image", "truth", "test"):
+        flags += [f"--{name}", getattr(run, name)] if getattr(run, name) else []
+    flags += ["--ignore", *run.ignore] if run.ignore else []
+    return path, shlex.join(flags)
 
 
 def _like(name: str, old: Any) -> Any:
@@ -167,7 +170,7 @@ def _folder(samples: Samples, found: Corrections, names: list[str], out: Path) -
     }  # fmt: skip
     path = out / f"{source_of(samples.run).name}-corrected.csv"
     write_atomically(path, _csv(columns))
-    return path, f"--dataset csv:{path} --image image"
+    return path, shlex.join(["--dataset", f"csv:{path}", "--image", "image"])
 
 
 def _own_arrays(samples: Samples, found: Corrections, names: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _vega
-from .._errors import UsageError
+from .._errors import UsageError, require
 from .._files import refuse_folder, write_atomically
 
 if TYPE_CHECKING:
@@ -22,13 +22,19 @@ _WIDTH, _STEP = 300, 26
 
 def write_chart(spec: _vega.Spec, path: Path, title: str) -> None:
     """Write a chart to a file whose suffix is its format."""
+    write_atomically(path, _vega.render(spec, check_chart(path), title))
+
+
+def check_chart(path: Path) -> _vega.ImageFormat:
+    """The format of a chart that is to be written there; refused before anything is trained."""
     refuse_folder(path)
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in _vega.IMAGE_FORMATS:
         raise UsageError(
             f"a picture is written as {', '.join(_vega.IMAGE_FORMATS)}; not as {path.name!r}"
         )
-    write_atomically(path, _vega.render(spec, cast(_vega.ImageFormat, suffix), title))
+    require("vl_convert", "plot", "a chart")
+    return cast(_vega.ImageFormat, suffix)
 
 
 def draw_choice(choice: Choice, path: Path) -> None:

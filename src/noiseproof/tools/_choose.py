@@ -113,7 +113,7 @@ class Choice:
     def sure(self) -> str:
         """The sentence that says how sure the choice is."""
         trained = [o for o in self.options if o.held_out]
-        on = f"on {self.num_held_out:,} held-out samples"
+        on = f"on {self.num_held_out:,} held-out sample{'' if self.num_held_out == 1 else 's'}"
         if self.num_seeds > 1:
             on += f" and {self.num_seeds} seeds"
         if len(trained) == 1:

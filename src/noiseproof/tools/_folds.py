@@ -188,8 +188,11 @@ def _in_workers(
     runs: list[Run], out: Path, data_root: Path | str | None, workers: int, watch: Watch | None
 ) -> list[Path]:
     done: dict[str, int] = {}
+    errors: list[str] = []  # also of a disk on which none can be kept
 
     def on_event(event: bench.RunEvent) -> None:
+        if event.error is not None:
+            errors.append(event.error)
         if event.what == "epoch":
             done[event.hash] = event.epoch
             if watch is not None:
@@ -202,7 +205,7 @@ def _in_workers(
     )  # fmt: skip
     failed = [line for _, line in outcome.failed]
     failed += [record.error for record in outcome.records if record.error is not None]
-    if failed or outcome.problems:
-        raise DivergedError([*failed, *outcome.problems][0])
+    if why := [*failed, *errors, *outcome.problems]:
+        raise DivergedError(why[0])
     folders = {record.run.fold: record.source for record in outcome.records}
     return [folders[run.fold] for run in runs]

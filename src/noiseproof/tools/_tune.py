@@ -17,6 +17,7 @@ from .._errors import DivergedError, UsageError, require
 from .._imports import is_import
 from .._seeds import derive
 from ..results import HELD_OUT_ACCURACY
+from ..results._claim import LOCKS
 from ..runs import ResolvedRun, Run
 from ._command import command_of
 from ._recommend import recommend
@@ -159,19 +160,24 @@ def tune(
     if type(trials) is not int or trials < 1:
         raise UsageError(f"trials is a whole number from 1; it was {trials!r}")
     space = Space.of(data, list(losses or SEARCHED), settings)
+    alone: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if storage is None and out is not None:
-        Path(out).mkdir(parents=True, exist_ok=True)
+        from filelock import FileLock
+
+        (Path(out) / LOCKS).mkdir(parents=True, exist_ok=True)
         storage = f"sqlite:///{(Path(out) / FILE).absolute()}"
+        alone = FileLock(Path(out) / LOCKS / FILE)  # of two that make the tables at once one fails
     with _quiet(optuna):
-        found = optuna.create_study(
-            study_name=study or space.name, storage=storage, load_if_exists=True,
-            direction="maximize",
-            pruner=optuna.pruners.MedianPruner(
-                n_startup_trials=_STARTUP, n_warmup_steps=max(1, space.middle.epochs // 3)
-            ) if prune else optuna.pruners.NopPruner(),
-        )  # fmt: skip
-        if not found.get_trials(deepcopy=False):
-            found.enqueue_trial(space.first, skip_if_exists=True)
+        with alone:
+            found = optuna.create_study(
+                study_name=study or space.name, storage=storage, load_if_exists=True,
+                direction="maximize",
+                pruner=optuna.pruners.MedianPruner(
+                    n_startup_trials=_STARTUP, n_warmup_steps=max(1, space.middle.epochs // 3)
+                ) if prune else optuna.pruners.NopPruner(),
+            )  # fmt: skip
+            if not found.get_trials(deepcopy=False):
+                found.enqueue_trial(space.first, skip_if_exists=True)
         while len(_ended(found)) < trials:
             _try(optuna, found, space, seed, data_root, watch)
         ended = tuple(map(space.trial, _ended(found)))
