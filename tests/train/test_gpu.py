@@ -50,6 +50,8 @@ CHANGED = {
     "warm-up by step": {"optimizer": "adamw", "warmup": 0.5, "schedule_by": "step"},
     "SGD on matrices": {"decay_on": "matrices", "weight_decay": 0.1, "warmup": 0.5},
     "mixup": {"mixup": 0.4, "label_smoothing": 0.1},
+    "shrunk": {"shrink": 2.0},
+    "shrunk ever more": {"shrink": 4.0, "shrink_schedule": "linear", "nesterov": True},
 }
 
 

@@ -131,6 +131,13 @@ class Run:
     """largest angle of the random rotation, in degrees; 0 for none"""
     l1: float | None = None
     """weight of the L1 norm of all parameters, added to the loss"""
+    shrink: float = 0.0
+    """how many times over a weight of usual size that nothing else moves would be shrunk to zero by
+    the end: an L1 penalty in units of the schedule, which takes the place of weight decay and L1
+    where these are not given; 0 for none"""
+    shrink_schedule: Literal["constant", "linear"] = "constant"
+    """whether weights are shrunk in proportion to the learning rate alone, or also to how much of
+    the run is over"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
     label_smoothing: float = 0.0
@@ -161,7 +168,7 @@ class Run:
             ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
             ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
             ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
-            ("l1", float, 0, _MAX), ("balance", float, 0, _MAX),
+            ("l1", float, 0, _MAX), ("shrink", float, 0, _MAX), ("balance", float, 0, _MAX),
             ("beta1", float, 0, 1), ("beta2", float, 0, 1), ("eps", float, 0, _MAX),
             ("warmup", float, 0, _MAX), ("label_smoothing", float, 0, 1), ("mixup", float, 0, 1e6),
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
@@ -208,6 +215,8 @@ class Run:
         for name in ("ema", "holdout", "label_smoothing", "beta1", "beta2"):
             if getattr(self, name) == 1:
                 raise UsageError(f"{name} must be below 1")
+        if self.shrink_schedule != "constant" and not self.shrink:
+            raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
         if self.eps == 0:
             raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
         if self.optimizer is not None:
@@ -310,6 +319,8 @@ class Run:
         values["imports"] = imports
         if self.weights:
             values["weights"] = own.file(self.weights, "weights")
+        if self.shrink:  # it is a penalty on the weights itself
+            l1, decay = self.l1 or 0.0, self.weight_decay or 0.0
         if decay is not None:
             values["weight_decay"] = decay
         if not values["weight_decay"]:
@@ -462,6 +473,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "schedule_by": ("epoch", "step"),
     "optimizer": tuple(catalogue.OPTIMIZERS),
     "decay_on": ("all", "matrices"),
+    "shrink_schedule": ("constant", "linear"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
     "stream": ("auto", "yes", "no"),
 }

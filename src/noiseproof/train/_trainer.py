@@ -113,7 +113,9 @@ class RunTrainer:
         self.validation = validation
         self.compute_dtype = compute_dtype
         device = loader.device
-        self.state = TrainState(start, device, compute_dtype, optimizer_of(run), run.ema)
+        self.state = TrainState(
+            start, device, compute_dtype, optimizer_of(run), run.ema, shrinks=run.shrink > 0
+        )
         self.start = start
         if device.type == "cpu" and network is start:
             self.state.adopt(network)
@@ -142,6 +144,7 @@ class RunTrainer:
         self._step = torch.zeros((), dtype=torch.int64, device=device)
         self._total_steps = torch.zeros((), dtype=torch.int64, device=device)
         self._lr = torch.zeros((self.steps,) if run.lr_varies else (), device=device)
+        self._shrink = torch.zeros(self.steps, device=device) if run.shrink else None
         self._mixup = Mixup(run.mixup, n, batch, device, run.seed) if run.mixup else None
         self._batch_offsets = torch.arange(batch, device=device)
         # A partner in mixup may be another rank's, so that all are read.
@@ -173,6 +176,9 @@ class RunTrainer:
             self._lr.copy_(torch.tensor(lr))
         else:
             self._lr.fill_(self.run.lr_at(epoch))
+        if self._shrink is not None and self.state.start_scale is not None:
+            shares = self.run.shrink_at(epoch, steps=self.steps)
+            self._shrink.copy_(torch.tensor(shares)).mul_(self.state.start_scale)
         self._step.zero_()
         self._total_steps.fill_((epoch + 1) * self.steps)
 
@@ -222,7 +228,8 @@ class RunTrainer:
             self.ranks.sum_(self.state.compute_grad, self.state.grad)
             at = self._step.view(1)
             lr = self._lr.index_select(0, at) if self.run.lr_varies else self._lr
-            norm = self.state.step(lr, fused=self._fused)
+            shrink = None if self._shrink is None else self._shrink.index_select(0, at)
+            norm = self.state.step(lr, fused=self._fused, shrink=shrink)
             self._losses.index_copy_(0, at, loss.detach().to(self._losses.dtype).view(1))
             self._norms.index_copy_(0, at, norm.view(1))
             self._predicted.index_copy_(0, index, logits.detach().argmax(1))
