@@ -69,6 +69,7 @@ class ResolvedRun:
     mixup: float = 0.0
     shrink: float = 0.0
     shrink_schedule: str = "constant"
+    ema_horizon: float = 0.0
     crop_size: int = 0
     crop_scale: float = 0.0
     jitter: float = 0.0
@@ -203,6 +204,12 @@ class ResolvedRun:
             at = max(epoch * steps, warmup)
         done, total = (at - warmup) / steps, (self.epochs * steps - warmup) / steps
         return SCHEDULES[self.schedule](self.lr, self.lr_floor, done, total)
+
+    def ema_decay(self, *, steps: int) -> float:
+        """The decay of the average of the weights; 0 for none. An epoch has ``steps``."""
+        if not self.ema_horizon:
+            return self.ema
+        return 1 - 1 / max(2.0, self.ema_horizon * self.epochs * steps)
 
     def lr_sum(self, *, steps: int) -> float:
         """The learning rates of all steps of the run, added up; an epoch has ``steps``."""

@@ -140,6 +140,9 @@ class Run:
     the run is over"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
+    ema_horizon: float = 0.0
+    """the same by the length of the run: how far back the average reaches, as a share of all steps;
+    0.02 of 50,000 steps is a decay of 0.999"""
     label_smoothing: float = 0.0
     """the part of each label that is spread evenly over all classes, below 1"""
     mixup: float = 0.0
@@ -166,6 +169,7 @@ class Run:
     def __post_init__(self) -> None:
         for name, expected, low, high in (
             ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
+            ("ema_horizon", float, 0, 1),
             ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
             ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
             ("l1", float, 0, _MAX), ("shrink", float, 0, _MAX), ("balance", float, 0, _MAX),
@@ -217,6 +221,8 @@ class Run:
                 raise UsageError(f"{name} must be below 1")
         if self.shrink_schedule != "constant" and not self.shrink:
             raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
+        if self.ema and self.ema_horizon:
+            raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
         if self.eps == 0:
             raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
         if self.optimizer is not None:

@@ -56,7 +56,11 @@ def _from_folder(path: Path, network: Network | None, ema: bool) -> Model:
     weights = path / (EMA_MODEL if ema else MODEL)
     if described is None or not weights.exists():
         missing = weights.name if described is not None else "run.json"
-        hint = "; train it with ema=0.999" if ema else "; a bench keeps models with --keep-models"
+        hint = (
+            "; train it with ema=0.999 or ema_horizon=0.02"
+            if ema
+            else "; a bench keeps models with --keep-models"
+        )
         raise UsageError(f"{path} has no {missing}{hint if described is not None else ''}")
     inputs, settings = Inputs.read(kept), described.get("settings", {})
     made = _network(network, settings, inputs, f"the run {path}", may_import=True)

@@ -233,8 +233,14 @@ class TrainState:
 
     def _update_ema(self, ema_weights: Tensor, weight: float) -> None:
         ema_weights.lerp_(self.weights, weight)
+        now = self.buffers
+        floating: tuple[list[Tensor], list[Tensor]] = ([], [])
+        others: tuple[list[Tensor], list[Tensor]] = ([], [])
         for name, average in self.ema_buffers.items():
-            if average.is_floating_point():
-                average.lerp_(self.buffers[name], weight)
-            else:
-                average.copy_(self.buffers[name])
+            into, values = floating if average.is_floating_point() else others
+            into.append(average)
+            values.append(now[name])
+        if floating[0]:  # one kernel for the statistics of all layers
+            torch._foreach_lerp_(*floating, weight)
+        if others[0]:
+            torch._foreach_copy_(*others)

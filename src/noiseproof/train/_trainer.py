@@ -114,7 +114,12 @@ class RunTrainer:
         self.compute_dtype = compute_dtype
         device = loader.device
         self.state = TrainState(
-            start, device, compute_dtype, optimizer_of(run), run.ema, shrinks=run.shrink > 0
+            start,
+            device,
+            compute_dtype,
+            optimizer_of(run),
+            run.ema_decay(steps=len(loader)),
+            shrinks=run.shrink > 0,
         )
         self.start = start
         if device.type == "cpu" and network is start:
@@ -283,6 +288,9 @@ class RunTrainer:
         if self.state.ema_weights is not None and evaluated is not None:
             logits = self._split_logits(self.state.ema_tensors(), evaluated.inputs)
             row[f"{name}_ema"] = accuracy(logits, evaluated.labels)
+            if self.validation is not None and self.validation is not evaluated:
+                logits = self._split_logits(self.state.ema_tensors(), self.validation.inputs)
+                row[f"{HELD_OUT_ACCURACY}_ema"] = accuracy(logits, self.validation.labels)
         row[DIVERGED_STEP] = first_nonfinite(self._losses + self._norms)
         return row
 
