@@ -23,7 +23,7 @@ OTHER = {  # for every field a value that is not the default
     "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
     "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder", "shrink": 2.0,
-    "ema_horizon": 0.02,
+    "ema_horizon": 0.02, "choose_epoch": True,
 }  # fmt: skip
 NEED_FILES = {"imports", "weights"}  # which test_own writes
 OF_SOURCES = {

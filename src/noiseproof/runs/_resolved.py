@@ -70,6 +70,7 @@ class ResolvedRun:
     shrink: float = 0.0
     shrink_schedule: str = "constant"
     ema_horizon: float = 0.0
+    choose_epoch: bool = False
     crop_size: int = 0
     crop_scale: float = 0.0
     jitter: float = 0.0

@@ -154,6 +154,9 @@ class Run:
     holdout: float | None = None
     """fraction of the noisy training set that is kept for validation; by default none, or of your
     own data without a test part a tenth to a fifth"""
+    choose_epoch: bool = False
+    """keep the weights of the epoch that is best on what is held out, if it is better than the last
+    by a paired standard error; holds out a tenth where holdout is not given"""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
     """of the network's arithmetic (weights are float32): auto is bf16 on a GPU, fp32 on a CPU"""
     device: str = "auto"
@@ -203,7 +206,7 @@ class Run:
             if value is not None and not isinstance(value, str):
                 remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
                 raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
-        for name in ("nesterov", "flip", "skip_unreadable"):
+        for name in ("nesterov", "flip", "skip_unreadable", "choose_epoch"):
             value = getattr(self, name)
             if type(value).__name__ in ("bool", "bool_"):  # NumPy's too
                 object.__setattr__(self, name, bool(value))
@@ -221,6 +224,8 @@ class Run:
                 raise UsageError(f"{name} must be below 1")
         if self.shrink_schedule != "constant" and not self.shrink:
             raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
+        if self.choose_epoch and self.holdout == 0:
+            raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
         if self.ema and self.ema_horizon:
             raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
         if self.eps == 0:
@@ -235,6 +240,13 @@ class Run:
                         f"{name} is for data of your own, and dataset is {self.dataset!r}"
                         f"{meant_source(self.dataset)}: give csv:FILE, folder:DIR or npz:FILE"
                     )
+
+    @property
+    def usual_holdout(self) -> float:
+        """The fraction that is held out of data with something to test on."""
+        if self.holdout is None:
+            return 0.1 if self.choose_epoch else 0.0
+        return self.holdout
 
     def _has_lists(self) -> bool:
         """Whether its data set is images in files with lists, of which some may be damaged."""
@@ -276,7 +288,7 @@ class Run:
             dataset, own.paths["data"] = content.name, self._source().to_json()
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
-        holdout = 0.0 if self.holdout is None else self.holdout
+        holdout = self.usual_holdout
         if content is not None:
             samples = len(content.train)
             if self.holdout is None and content.test is None:

@@ -209,9 +209,17 @@ class TrainState:
     @torch.no_grad()
     def write_back(self, network: nn.Module, *, ema: bool = False) -> None:
         """Copy the weights and buffers, or their EMA, into a network of the same shape."""
-        use_ema = ema and self.ema_weights is not None
-        flat = self.ema_weights if use_ema and self.ema_weights is not None else self.weights
-        buffers = self.ema_buffers if use_ema else self.buffers
+        self.write(network, *(self.averaged() if ema else (self.weights, self.buffers)))
+
+    def averaged(self) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The EMA of the weights, flat, and of the buffers; without one the last ones."""
+        if self.ema_weights is None:
+            return self.weights, self.buffers
+        return self.ema_weights, self.ema_buffers
+
+    @torch.no_grad()
+    def write(self, network: nn.Module, flat: Tensor, buffers: Mapping[str, Tensor]) -> None:
+        """Copy flat weights and buffers into a network of the same shape."""
         parameters = dict(network.named_parameters())
         for name, view in self.views(flat):
             parameters[name].copy_(view)
