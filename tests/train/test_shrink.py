@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
 
+from noiseproof import UsageError
+from noiseproof.runs import l1_of_shrink
 from noiseproof.train import fit, fit_many
 from noiseproof.train._state import TrainState
 from noiseproof.train.optimizers._adamw import AdamW
 from noiseproof.train.optimizers._sgd import SGD
 
-from .subjects import STEPS, StopError, but_seconds, conv_net, same, stop_after, tiny, weights
+from .subjects import (
+    STEPS,
+    StopError,
+    but_seconds,
+    conv_net,
+    flat_net,
+    same,
+    stop_after,
+    tiny,
+    weights,
+)
 from .twins import CPU, PLAIN, batches, torch_optimizer
 
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 0.1, "weight_decay": 0.01, "clip": 0.0, "l1": 0.0}
@@ -64,6 +78,7 @@ def test_the_update_is_torch_s_and_then_a_soft_threshold(ours):
     assert int((state.weights == 0).sum()) > 10
 
 
+@pytest.mark.slow
 def test_weights_become_exactly_zero_and_what_is_learnt_stays():
     """Of the weights of digits' edges, which are always black, nothing is left."""
     plain, shrunk = (
@@ -117,7 +132,35 @@ def test_runs_of_a_pack_are_shrunk_each_by_its_own():
     assert sizes[0] > sizes[1] > sizes[2]
 
 
-def test_it_is_measured_by_the_steps_that_there_are(tmp_path):
+def test_it_is_measured_by_the_steps_that_there_are():
     """Half of the epochs, and each step shrinks twice as much."""
     found = [sum(tiny(shrink=1.0, epochs=e).resolve().shrink_at(0, steps=STEPS)) for e in (2, 4)]
     assert found[0] > 1.5 * found[1]
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+def test_in_the_gradient_the_converted_weight_shrinks_as_much(schedule):
+    """But for momentum's lag, and around zero, which it passes to and fro."""
+    before, ended = flat_net(), {}
+    matrices = torch.cat([p.detach().flatten() for p in before.parameters() if p.dim() >= 2])
+    size, run = float(matrices.abs().mean()), tiny(epochs=10, batch_size=24, schedule=schedule)
+    run = replace(run, weight_decay=0.0, clip=0.0, momentum=0.9)
+    lr_sum = run.resolve().lr_sum(steps=60)
+    l1 = l1_of_shrink(0.5, lr_sum=lr_sum, mean_size=size, momentum=0.9)
+    for changed in ({"shrink": 0.5}, {"l1": l1}):
+        network = flat_net()
+        fit(replace(run, **changed), loss=nothing, network=network)
+        ended[*changed] = torch.cat([p.detach().flatten() for p in network.parameters()])
+    start = torch.cat([p.detach().flatten() for p in before.parameters()])
+    far = start.abs() > 0.6 * size
+    moved = {name: (start.abs() - now.abs())[far] for name, now in ended.items()}
+    torch.testing.assert_close(moved["shrink",], torch.full_like(moved["shrink",], 0.5 * size))
+    torch.testing.assert_close(moved["l1",], moved["shrink",], rtol=0.05, atol=0)
+
+
+def test_another_number_of_epochs_is_another_schedule(tmp_path):
+    """What was shrunk so far was a share of the first: it cannot go on as the second."""
+    with pytest.raises(StopError):
+        fit(tiny(epochs=3, shrink=1.0), out=tmp_path, name="mine", on_epoch=stop_after(1))
+    with pytest.raises(UsageError, match="epochs is 3 there and 4 here"):
+        fit(tiny(epochs=4, shrink=1.0), out=tmp_path, name="mine")
