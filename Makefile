@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: demo test check test-long lint format docs bench dist clean
+.PHONY: demo test check test-long lint format docs site bench dist clean
 
 demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a report of it
 	$(BIN)/noiseproof bench quick --out demo/runs
@@ -30,6 +30,9 @@ format: $(VENV)/.installed
 docs: $(VENV)/.installed  ## rewrite the tables that are made from the registry
 	$(BIN)/python docs/generate.py
 
+site: $(VENV)/.installed  ## the documentation as pages to read in a browser, without a network: site/index.html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs site
+
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/loss_cpu.py
 	$(BIN)/python benchmarks/noise.py
@@ -39,6 +42,7 @@ bench: $(VENV)/.installed
 dist: $(VENV)/.installed
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 $(VENV)/.demo: pyproject.toml constraints.txt  ## what the demo needs and no more
 	$(PYTHON) -m venv $(VENV)
@@ -51,4 +55,4 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist demo site build docs/losses docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis

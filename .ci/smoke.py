@@ -30,7 +30,14 @@ result = noiseproof.train.fit(noiseproof.train.Run(epochs=5, device="cpu"))
 assert result.accuracy > 0.5
 assert noiseproof.results.published()
 assert (files("noiseproof") / "report" / "templates" / "page.html.j2").is_file()
+assert (files("noiseproof") / "tools" / "templates").is_dir()
+assert noiseproof.recommend([0, 1, 2] * 500).loss
+probabilities = torch.eye(3)[[0, 1, 2] * 20] * 0.7 + 0.1
+found = noiseproof.tools.audit(probabilities, [1, *([0, 1, 2] * 20)[1:]])
+assert found.suspects(1)[0].suggested == "0", found
 for command in (
+    ["recommend", "--dataset", "digits"],
+    *([name, "--help"] for name in ("choose", "tune", "audit", "export", "predict")),
     ["bench", "--list"],
     ["train", "--help"],
     ["results", "--help"],

@@ -1,19 +1,21 @@
 """What robust losses do to rare classes, and what class weights change.
 
-    python benchmarks/imbalance.py [--save]
+    python benchmarks/imbalance.py [--save] [--data features]
 
 *features*: eight classes that are 50 % to 2 % of the training set, 16 numbers each; a fraction of
 the labels goes to any other class. *segmentation*: images with a bright disk on a noisy ground that
-is 95 % of the pixels; a fraction of the pixels has the other label. Networks are trained in a plain
-loop. Measured on clean test labels: the mean recall over classes, the least recall, and the
-intersection over union of the disk. Weights are those of ``noiseproof.class_weights`` of the noisy
-labels. ``--save`` writes benchmarks/imbalance.csv, from which docs/imbalance.md is made. It takes
-some minutes on one core.
+is 95 % of the pixels; a fraction of the pixels has the other label. *ratio 2* and so on: the same
+features where the largest class is so many times the smallest, the others evenly between. Networks
+are trained in a plain loop. Measured on clean test labels: the mean recall over classes, the least
+recall, and the intersection over union of the disk. Weights are those of
+``noiseproof.class_weights`` of the noisy labels. ``--save`` writes benchmarks/imbalance.csv, from
+which docs/imbalance.md is made. It takes some minutes on one core.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import platform
 import statistics
 from collections.abc import Callable, Sequence
@@ -31,6 +33,7 @@ SEEDS = (0, 1, 2)
 SHARES = (0.5, 0.2, 0.1, 0.07, 0.05, 0.04, 0.02, 0.02)
 FEATURES, TRAIN, TEST_OF_EACH = 16, 4000, 100
 IMAGES, SIZE = 200, 32
+RATIOS = (2, 4, 8, 16)
 
 Measured = dict[str, float]
 
@@ -56,9 +59,11 @@ def recalls(predicted: Tensor, labels: Tensor, classes: int) -> list[float]:
     return [float((predicted[labels == k] == k).float().mean()) for k in range(classes)]
 
 
-def features(loss: str, weighted: bool, rate: float, seed: int) -> Measured:
-    drawn, classes = torch.Generator().manual_seed(0), len(SHARES)
-    counts = torch.tensor([round(TRAIN * share) for share in SHARES])
+def features(
+    loss: str, weighted: bool, rate: float, seed: int, shares: Sequence[float] = SHARES
+) -> Measured:
+    drawn, classes = torch.Generator().manual_seed(0), len(shares)
+    counts = torch.tensor([round(TRAIN * share) for share in shares])
     clean = torch.arange(classes).repeat_interleave(counts)
     test = torch.arange(classes).repeat_interleave(TEST_OF_EACH)
     centers = 0.8 * torch.randn(classes, FEATURES, generator=drawn)
@@ -71,6 +76,12 @@ def features(loss: str, weighted: bool, rate: float, seed: int) -> Measured:
     with torch.no_grad():
         found = recalls(network(x_test).argmax(1), test, classes)
     return {"mean recall": statistics.mean(found), "least recall": min(found)}
+
+
+def shares_of(ratio: float) -> list[float]:
+    """Of as many classes, each a like factor smaller than the one before."""
+    sizes = [ratio ** -(k / (len(SHARES) - 1)) for k in range(len(SHARES))]
+    return [size / sum(sizes) for size in sizes]
 
 
 def disks(drawn: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -103,21 +114,28 @@ def segmentation(loss: str, weighted: bool, rate: float, seed: int) -> Measured:
     }  # fmt: skip
 
 
-SETS: dict[str, tuple[Callable[[str, bool, float, int], Measured], Sequence[float]]] = {
-    "features": (features, (0.0, 0.2, 0.4)),
-    "segmentation": (segmentation, (0.0, 0.2, 0.4)),
+RATES = (0.0, 0.2, 0.4)
+SETS: dict[str, tuple[Callable[[str, bool, float, int], Measured], Sequence[str]]] = {
+    "features": (features, LOSSES),
+    "segmentation": (segmentation, LOSSES),
+    **{
+        f"ratio {ratio}": (functools.partial(features, shares=shares_of(ratio)), ["nce + rce"])
+        for ratio in RATIOS
+    },
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--save", action="store_true")
+    parser.add_argument("--data", choices=list(SETS), nargs="*", default=list(SETS))
     given = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    for name, (measure, rates) in SETS.items():
-        for rate in rates:
-            for loss in LOSSES:
+    for name in given.data:
+        measure, losses = SETS[name]
+        for rate in RATES:
+            for loss in losses:
                 for weighted in (False, True):
                     seeds = [measure(loss, weighted, rate, seed) for seed in SEEDS]
                     for what in seeds[0]:
@@ -137,7 +155,7 @@ def main() -> None:
                             }
                         )  # fmt: skip
     if given.save:
-        save(__file__, rows)
+        save(__file__, rows, beside="data")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
-"""The tables of docs/which-loss.md and docs/imbalance.md, from benchmarks/ and results/."""
+"""The tables of pages that choose or audit, from benchmarks/ and results/."""
 
 from __future__ import annotations
 
 import csv
-from statistics import fmean
+from statistics import correlation, fmean
 
 from cells import ROOT, results_of_the_repository, table
 
 from noiseproof import results, syntax
-from noiseproof.catalogue import CLEAN, METHODS, Setting
+from noiseproof.catalogue import CLEAN, DATASETS, METHODS, Setting, method_named
 from noiseproof.report import Condition
 
 CONDITIONS = (
     (CLEAN, 0.0), ("symmetric", 0.2), ("symmetric", 0.4), ("symmetric", 0.6), ("asymmetric", 0.4),
 )  # fmt: skip
 HEAD = ("clean", "20% wrong", "40% wrong", "60% wrong", "40% asymmetric")
+RANKINGS = ("posterior", "p(given)", "margin")
 REPRODUCED = ("CE", "GCE", "SCE", "MAE", "NCE", "NCE+MAE", "NCE+RCE", "JAL-CE")
 
 
@@ -122,3 +123,226 @@ def imbalance_table(data: str) -> str:
         *(f"{what}, {float(rate):.0%} wrong" for what, rate in columns),
     )
     return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def human_audit_table() -> str:
+    """How many wrong labels audits of CIFAR-10N worst find."""
+    found: dict[tuple[str, str, str], dict[str, dict[str, str]]] = {}
+    for m in read("audit"):
+        if m["data"] == "CIFAR-10N worst":
+            by_first = found.setdefault((m["how"], m["loss"], m["epochs"]), {})
+            by_first[f"{m['ranking']} {m['first']}"] = m
+    rows = []
+    for (how, loss, epochs), cells in found.items():
+        for ranking, name in (("posterior", "noiseproof"), ("cleanlab", "cleanlab")):
+            first, more = (cells[f"{ranking} {n}"] for n in (10_000, 20_000))
+            rows.append((
+                f"`{loss}`, {epochs} epochs", how if how == "votes" else "5 folds", name,
+                _tenth(first["precision_percent"]), _tenth(more["precision_percent"]),
+                _tenth(more["recall_percent"]), _tenth(more["suggestion_right_percent"]),
+                _tenth(more["estimated_percent"]),
+            ))  # fmt: skip
+    head = (
+        "network", "probabilities", "ranking", "right of the first 10,000", "of the first 20,000",
+        "found in 20,000", "suggestion right", "estimated wrong",
+    )  # fmt: skip
+    return "\n".join(table(head, rows, left=3)).rstrip()
+
+
+def small_audit_table() -> str:
+    """The same on small sets, of as many suspects as labels are wrong."""
+    found: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
+    for m in read("audit"):
+        if m["data"] != "CIFAR-10N worst":
+            key = (m["data"], m["noise"], m["how"], m["loss"])
+            found.setdefault(key, {})[m["ranking"]] = m
+    rows = []
+    for (data, noise, how, loss), by_ranking in found.items():
+        ours = by_ranking["posterior"]
+        rows.append((
+            f"{data}, {noise}", f"`{loss}`", how if how == "votes" else "5 folds",
+            *(_tenth(by_ranking[r]["precision_percent"]) for r in RANKINGS),
+            _tenth(ours["wrong_percent"]), _tenth(ours["estimated_percent"]),
+            _tenth(by_ranking["cleanlab"]["estimated_percent"]),
+        ))  # fmt: skip
+    head = (
+        "labels", "loss", "probabilities", "posterior", "p(given)", "margin", "wrong", "estimated",
+        "by cleanlab",
+    )  # fmt: skip
+    return "\n".join(table(head, rows, left=3)).rstrip()
+
+
+def _tenth(number: str) -> str:
+    return f"{float(number):.1f}"
+
+
+def evidence() -> str:
+    """What `noiseproof.recommend` goes by: accuracies and recalls, each with where it is from."""
+    columns = (
+        "data", "classes", "samples", "noise", "rate", "loss", "ratio", "class_weight", "percent",
+        "source",
+    )  # fmt: skip
+    lines = [",".join(columns)]
+
+    def add(**values: object) -> None:
+        lines.append(",".join(str(values.get(name, "")) for name in columns))
+
+    sizes = {"digits": (10, 1437), "features": (20, 4000)}
+    for m in read("which_loss"):
+        classes, samples = sizes[m["data"]]
+        add(
+            data=m["data"], classes=classes, samples=samples, noise=m["noise"], rate=m["rate"],
+            loss=m["loss"], percent=m["accuracy_percent"], source="benchmarks/which_loss.csv",
+        )  # fmt: skip
+    found = results_of_the_repository()
+    for dataset in ("mnist", "cifar10"):
+        entry = DATASETS[dataset]
+        for method in REPRODUCED:
+            for condition in CONDITIONS:
+                cell = found.find(Condition(dataset, *condition), method)
+                if cell is None or cell.ours is None or _has_penalty(method, dataset):
+                    continue
+                add(
+                    data=entry.title, classes=entry.num_classes, samples=entry.sizes[0],
+                    noise=condition[0], rate=f"{condition[1]:g}", loss=_exact(method, dataset),
+                    percent=f"{cell.ours.cell.mean:.2f}", source=f"results/{dataset}.jsonl",
+                )  # fmt: skip
+    conditions: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for m in read("choose"):
+        if m["data"] != "digits":  # which are trained as in the other table
+            conditions.setdefault((m["data"], m["noise"], m["rate"]), []).append(m)
+    for (data, noise, rate), runs in conditions.items():
+        name = "features with AdamW"
+        if data in DATASETS:
+            entry = DATASETS[data]
+            name = f"{entry.title} in {runs[0]['epochs']} epochs"
+            sizes[data] = (entry.num_classes, entry.sizes[0])
+        for loss, percent in means(runs, "test_percent").items():
+            add(
+                data=name, classes=sizes[data][0], samples=sizes[data][1], noise=noise, rate=rate,
+                loss=loss, percent=f"{percent:.2f}", source="benchmarks/choose.csv",
+            )  # fmt: skip
+    for ratio, weighted, percent in _worst_recalls():
+        add(
+            ratio=ratio, class_weight="balanced" if weighted == "yes" else "none",
+            percent=f"{percent:.2f}", source="benchmarks/imbalance.csv",
+        )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _has_penalty(method: str, dataset: str) -> bool:
+    """Whether the method is more than its loss, which alone `noiseproof.recommend` names."""
+    setting = METHODS[method.lower()].paper.get(dataset)
+    return isinstance(setting, Setting) and bool(setting.l1)
+
+
+def _exact(method: str, dataset: str) -> str:
+    """A text that is no name, which would bring other weights on other data."""
+    text = _text(method, dataset)
+    if text == "nce + rce":
+        return "1*nce + 1*rce"
+    return text if "(" in text or method_named(text) in (None, text) else f"1*{text}"
+
+
+def _worst_recalls() -> list[tuple[str, str, float]]:
+    """By ratio of class sizes and by weights, the recall of the worst class over the rates."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for m in read("imbalance"):
+        ratio = m["data"].removeprefix("ratio ") if m["data"] != "features" else "25"
+        if m["data"] != "segmentation" and (m["loss"], m["what"]) == ("nce + rce", "least recall"):
+            found.setdefault((ratio, m["weighted"]), []).append(float(m["percent"]))
+    ordered = sorted(found, key=lambda key: (float(key[0]), key[1]))
+    return [(ratio, weighted, fmean(found[ratio, weighted])) for ratio, weighted in ordered]
+
+
+_NAMES = {"digits": "Digits", "features": "20 classes of features"}
+_NOISES = {
+    "none": "clean", "symmetric": "symmetric", "asymmetric": "asymmetric",
+    "instance": "by instance", "annotator": "an annotator's", "cifar10n-worst": "people's",
+}  # fmt: skip
+_ORDER = ("digits", "features", "mnist", "cifar10")
+
+
+def choose_table() -> str:
+    """How held-out noisy labels rank the losses, beside how clean ones do."""
+    head = (
+        "data", "noise", "wrong", "rank correlation", "chosen", "best", "lost", "lost, one seed",
+        "`ce` loses", "`nce + rce` loses", "level", "cost",
+    )  # fmt: skip
+    rows = []
+    measured = {m["data"] for m in read("choose")}
+    for name in (name for name in _ORDER if name in measured):
+        for summary in summaries(name):
+            rows.append(tuple(summary[column] for column in head))
+    return "\n".join(table(head, rows, left=2)).rstrip()
+
+
+def summaries(data: str) -> list[dict[str, str]]:
+    """A row for each condition of a data set in benchmarks/choose.csv."""
+    conditions: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for m in read("choose"):
+        if m["data"] == data:
+            conditions.setdefault((m["noise"], m["rate"]), []).append(m)
+    found = []
+    for (noise, _), runs in conditions.items():
+        held_out, test = means(runs, "held_out_percent"), means(runs, "test_percent")
+        chosen, best = max(held_out, key=held_out.__getitem__), max(test, key=test.__getitem__)
+        seeds = sorted({m["seed"] for m in runs})
+        seconds = [float(m["seconds"]) for m in runs]
+        found.append({
+            "data": _NAMES.get(data) or DATASETS[data].title,
+            "noise": _NOISES[noise],
+            "wrong": f"{fmean(float(m['wrong_percent']) for m in runs):.0f} %",
+            "rank correlation": f"{rank_correlation(held_out, test):.2f}",
+            "chosen": f"`{_plain(chosen)}` {test[chosen]:.1f}",
+            "best": f"`{_plain(best)}` {test[best]:.1f}",
+            "lost": f"{test[best] - test[chosen]:.1f}",
+            "lost, one seed": f"{fmean(_lost(runs, seed) for seed in seeds):.1f}",
+            "`ce` loses": f"{test[best] - test['ce']:.1f}",
+            "`nce + rce` loses": f"{test[best] - test['1*nce + 1*rce']:.1f}",
+            "level": str(len({m["loss"] for m in runs if m["level"] == "yes"})),
+            "cost": f"{sum(seconds) / fmean(seconds):.0f}",
+        })  # fmt: skip
+    return found
+
+
+def means(runs: list[dict[str, str]], column: str) -> dict[str, float]:
+    """By loss, over the seeds."""
+    losses = dict.fromkeys(m["loss"] for m in runs)
+    return {loss: fmean(float(m[column]) for m in runs if m["loss"] == loss) for loss in losses}
+
+
+def _lost(runs: list[dict[str, str]], seed: str) -> float:
+    """By whoever chooses with this seed alone, on the test set over all seeds."""
+    held_out = means([m for m in runs if m["seed"] == seed], "held_out_percent")
+    test = means(runs, "test_percent")
+    return max(test.values()) - test[max(held_out, key=held_out.__getitem__)]
+
+
+def rank_correlation(a: dict[str, float], b: dict[str, float]) -> float:
+    """Spearman's."""
+
+    def ranks(of: dict[str, float]) -> dict[str, float]:
+        return {
+            k: sum(w < v for w in of.values()) + sum(w == v for w in of.values()) / 2
+            for k, v in of.items()
+        }
+
+    first, second = ranks(a), ranks(b)
+    return correlation([first[k] for k in a], [second[k] for k in a])
+
+
+def _plain(loss: str) -> str:
+    return loss.replace("1*nce + 1*rce", "nce + rce")
+
+
+def sklearn_table(data: str) -> str:
+    """RobustClassifier and scikit-learn's own classifiers on one of the tables."""
+    measured = [m for m in read("sklearn_tables") if m["data"] == data]
+    times = {m["classifier"]: m["times_mlp"] for m in measured}
+    accuracies: dict[str, list[str]] = {}
+    for m in measured:
+        cell = f"{m['accuracy_percent']} ± {m['deviation']}"
+        accuracies.setdefault(m["classifier"], []).append(cell)
+    rows = [(f"`{name}`", *cells, times[name]) for name, *cells in best(list(accuracies.items()))]
+    return "\n".join(table(("classifier", *HEAD[:3], "time"), rows)).rstrip()

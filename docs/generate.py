@@ -3,46 +3,38 @@
     python docs/generate.py [--check]
 
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
-docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md and
-docs/imbalance.md (from benchmarks/ and results/), the tables of losses, of the reproduction
-and of speed in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their
-marks, the pictures, and the signatures of the losses that texts are read with
-(src/noiseproof/syntax/signatures.json).
+docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
+docs/imbalance.md, docs/find-wrong-labels.md and docs/choose.md and the evidence of
+`noiseproof.recommend` (src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), the
+tables of losses, of the reproduction and of speed in README.md (the last from
+benchmarks/loss_cpu.csv and train_step.csv), between their marks, the pictures, and the signatures
+of the losses that texts are read with (src/noiseproof/syntax/signatures.json).
 """
 
 from __future__ import annotations
 
 import csv
-import inspect
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import choices
+import matrices
 import reproduction
 import torch
 from cells import ROOT, row
 from figures import origin
+from gallery import CLASSES, SUMS, entries, hyper, text_and_example
 
 import noiseproof
 from noiseproof import pictures, syntax
 from noiseproof.catalogue import METHODS, NOISES, Protocol, Setting, protocol_of
 from noiseproof.losses import Entry
 
-CLASSES = 10
-SUMS = ("nce + mae", "nce + rce", "nfl + rce", "5*nce + 5*nnce", "nce + amse")
 PICTURES = ("ce", "nce", "rce", "nce + rce", "nce + amse")
 DRAWN = ROOT / "docs" / "pictures"
 SHOWN = ("torch cross_entropy", "ce", "mae", "rce", "gce", "nce", "nce + rce", "nfl", "ngce")
-
-
-def entries() -> list[Entry]:
-    return list(noiseproof.losses.registry().values())
-
-
-def hyper(entry: Entry) -> str:
-    return "<br>".join(f"`{n}={h.default:g}`, {h.range}" for n, h in entry.hyperparameters.items())
 
 
 def class_sum(entry: Entry) -> str:
@@ -61,21 +53,6 @@ def short_table() -> str:
     for e in entries():
         lines.append(row(f"`{e.name}`", f"`{e.loss.__name__}`", e.kind, f"`{e.formula}`", hyper(e)))
     return "\n".join(lines)
-
-
-def as_markdown(docstring: str) -> str:
-    """Formulas as ``$$...$$``, and the arguments as a list."""
-
-    def formula(found: re.Match[str]) -> str:
-        return f"$${' '.join(found[1].split())}$$"
-
-    def arguments(found: re.Match[str]) -> str:
-        items = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", found[1], flags=re.MULTILINE)
-        lines = (f"- `{name}`: {' '.join(about.split())}" for name, about in items)
-        return "\n".join(["Hyper-parameters:", "", *lines])
-
-    text = re.sub(r"^\.\. math:: (.*(?:\n +.*)*)", formula, docstring, flags=re.MULTILINE)
-    return re.sub(r"^Args:\n((?: {4}.*(?:\n|\Z))+)", arguments, text, flags=re.MULTILINE)
 
 
 def page() -> str:
@@ -101,16 +78,8 @@ def page() -> str:
         ),
     ]
     for e in entries():
-        about = inspect.cleandoc(e.loss.__doc__ or "")
-        text, _, example = about.partition("\n\n>>>")
-        text = as_markdown(text)
-        parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", ""]
-        parts += [
-            "```pycon",
-            f">>> from noiseproof import {e.loss.__name__}",
-            f">>>{example}",
-            "```",
-        ]
+        text, example = text_and_example(e)
+        parts += ["", f"## {e.name}", "", f"`noiseproof.{e.loss.__name__}`. {text}", "", example]
         parts += ["", f"Reference: {e.reference}."]
     return "\n".join(parts) + "\n"
 
@@ -267,17 +236,30 @@ def documents() -> dict[Path, str]:
     rare = imbalance.read_text()
     for data in ("features", "segmentation"):
         rare = between(rare, data, choices.imbalance_table(data))
+    audits = ROOT / "docs" / "find-wrong-labels.md"
+    audited = between(audits.read_text(), "human", choices.human_audit_table())
+    audited = between(audited, "small", choices.small_audit_table())
+    page_of_choice = ROOT / "docs" / "choose.md"
+    chosen = between(page_of_choice.read_text(), "measured", choices.choose_table())
+    estimator = ROOT / "docs" / "trainers" / "sklearn.md"
+    measured = estimator.read_text()
+    for data in ("digits", "breast_cancer", "wine", "20 classes"):
+        measured = between(measured, data, choices.sklearn_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
+        ROOT / "src" / "noiseproof" / "tools" / "evidence.csv": choices.evidence(),
         readme: text,
         ROOT / "docs" / "losses.md": page(),
         theory: bounds,
         training: settings,
         which: choice,
         imbalance: rare,
+        audits: audited,
         own: texts,
+        page_of_choice: chosen,
+        estimator: measured,
         ROOT / "docs" / "reproduction.md": reproduction.page(),
     }
 
@@ -301,6 +283,7 @@ def main() -> None:
     DRAWN.mkdir(exist_ok=True)
     for path, figure in figures.items():
         path.write_text(reproduction.svg(figure))
+    (DRAWN / "noise.svg").write_bytes(matrices.svg())
     for text in PICTURES:
         pictures.draw(noiseproof.parse(text), DRAWN / f"{text.replace(' + ', '-')}.svg")
 

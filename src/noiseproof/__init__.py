@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         recipe,
         symmetrize,
     )
+    from .tools import recommend
 
 __all__ = [
     "AsymmetricExponential",
@@ -117,6 +118,7 @@ __all__ = [
     "normalize",
     "parse",
     "recipe",
+    "recommend",
     "report",
     "results",
     "runs",
@@ -132,14 +134,14 @@ _PACKAGES = (
     "report", "results", "runs", "syntax", "theory", "tools", "train",
 )  # fmt: skip
 
-_ERRORS = ("MissingExtraError", "UsageError")
+_HOMES = {"MissingExtraError": "._errors", "UsageError": "._errors", "recommend": ".tools"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f".{name}", __name__)
     if name in __all__:
-        home = "._errors" if name in _ERRORS else ".losses"
+        home = _HOMES.get(name, ".losses")
         value = getattr(importlib.import_module(home, __name__), name)
         globals()[name] = value
         return value

@@ -232,7 +232,8 @@ def test_registry_says_what_there_is():
     entries = noiseproof.losses.registry()
     paper = ("ce", "fl", "gce", "mae", "rce", "sce", "nce", "nfl", "ngce", "nmae", "nrce")
     assert tuple(entries)[:11] == paper
-    for name, entry in entries.items():
+    ours = {k: e for k, e in entries.items() if isinstance(e.loss, type)}
+    for name, entry in ours.items():  # not the function that a docstring registers
         assert entry.name == name
         assert entry.formula
         assert entry.reference

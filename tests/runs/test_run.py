@@ -19,7 +19,7 @@ OTHER = {  # for every field a value that is not the default
     "schedule": "constant", "schedule_by": "step", "warmup": 2.5, "lr_floor": 0.001,
     "momentum": 0.8, "nesterov": True, "optimizer": "adamw", "weight_decay": 0.1,
     "decay_on": "matrices", "label_smoothing": 0.1, "mixup": 0.2, "clip": 1.0,
-    "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
+    "class_weight": "balanced", "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
     "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
     "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder", "shrink": 2.0,
@@ -32,7 +32,10 @@ OF_SOURCES = {
 
 
 OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
-NEED_OTHERS = {"shrink_schedule": {"shrink": 2.0, "shrink_schedule": "linear"}}
+NEED_OTHERS = {  # and what each needs beside it
+    "fold": {"fold": 2, "holdout": 0.2},
+    "shrink_schedule": {"shrink_schedule": "linear", "shrink": 2.0},
+}
 
 
 def hash_of(**settings: object) -> str:
@@ -54,9 +57,15 @@ def test_every_field_but_where_it_runs_changes_the_hash():
     assert [hashes.pop(name) for name in places] == [hash_of()] * len(places)
     hashes |= {k: hash_of(optimizer="adamw", **{k: v}) for k, v in OF_ADAMW.items()}
     hashes |= {name: hash_of(**settings) for name, settings in NEED_OTHERS.items()}
-    assert len({hash_of(), *hashes.values()}) == 1 + len(fields - NEED_FILES - OF_SOURCES) - len(
-        places
-    )
+    ours = len(OTHER) - len(places) + len(OF_ADAMW) + len(NEED_OTHERS)
+    assert len({hash_of(), *hashes.values()}) == 1 + ours
+
+
+def test_a_fold_is_one_of_those_that_the_holdout_makes():
+    assert Run(holdout=0.2, fold=5).resolve().fold == 5
+    for settings in ({"fold": 1}, {"holdout": 0.2, "fold": 6}, {"holdout": 0.5, "fold": 3}):
+        with pytest.raises(ValueError, match="fold="):
+            Run(**settings).resolve()
 
 
 @pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar100"])

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from noiseproof import data
+from noiseproof._png import png
 from noiseproof.noise import symmetric
 from noiseproof.results import read as read_results
 from noiseproof.results import read_examples, write_bundle
 from noiseproof.train import fit, fit_many
-from noiseproof.train._examples import make_examples, png
+from noiseproof.train._examples import make_examples
 from noiseproof.train._setup import Setup
 
 from .subjects import tiny

@@ -12,7 +12,7 @@ import torch
 
 from noiseproof import data, models, noise
 from noiseproof.train import Run, fit
-from noiseproof.train._setup import _split
+from noiseproof.train._setup import split
 
 from .subjects import COLUMNS, STEPS, but_seconds, flat_net, run_folders, same, tiny, weights
 
@@ -162,26 +162,26 @@ def test_validation_is_against_the_noisy_labels():
 def test_what_is_held_out_is_not_trained_on(seed):
     labels = torch.arange(1000) % 7
     for stratified in (False, True):
-        kept, held = _split(labels, 0.2, seed, stratified=stratified)
+        kept, held = split(labels, 0.2, seed, stratified=stratified)
         assert len(held) == 200
         assert sorted([*kept.tolist(), *held.tolist()]) == list(range(1000))
-        assert not torch.equal(held, _split(labels, 0.2, seed + 1, stratified=stratified)[1])
+        assert not torch.equal(held, split(labels, 0.2, seed + 1, stratified=stratified)[1])
 
 
 def test_known_data_sets_hold_out_what_they_always_did():
-    _, held = _split(torch.arange(20) % 2, 0.2, 0, stratified=False)
+    _, held = split(torch.arange(20) % 2, 0.2, 0, stratified=False)
     assert held.tolist() == [0, 2, 12, 18]  # runs that are published were made with it
 
 
 def test_every_class_of_one_s_own_data_is_held_out_in_its_share():
     labels = torch.tensor([0] * 500 + [1] * 50 + [2] * 5 + [3])[torch.randperm(556)]
     for seed in range(5):
-        kept, held = _split(labels, 0.2, seed, stratified=True)
+        kept, held = split(labels, 0.2, seed, stratified=True)
         assert len(held) == round(0.2 * 556)
         assert torch.bincount(labels[held], minlength=4).tolist() == [100, 10, 1, 0]
         assert len(labels[kept].unique()) == 4
     pairs = torch.arange(10) // 2
-    kept, held = _split(pairs, 0.2, 0, stratified=True)
+    kept, held = split(pairs, 0.2, 0, stratified=True)
     assert len(pairs[held].unique()) == 2
     assert len(pairs[kept].unique()) == 5
 

@@ -54,6 +54,7 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(case, stops, tmp_path):
     names |= {"model-ema.pt"} if run.ema or run.ema_horizon else set()
     names |= {"model-chosen.pt"} if run.choose_epoch else set()
     names |= {"examples.json"} if run.noise != "none" else set()  # of images with a wrong label
+    names |= {"held_out.json"} if run.holdout or run.choose_epoch else set()
     assert set(os.listdir(resumed.folder)) == names
     assert len(run_folders(tmp_path)) == 1
 

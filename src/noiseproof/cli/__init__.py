@@ -16,14 +16,18 @@ from noiseproof import _torchrun
 from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
+from ._audit import audit
 from ._bench import bench
+from ._choose import choose
 from ._export import export
 from ._losses import losses
 from ._predict import predict
+from ._recommend import recommend
 from ._report import report
 from ._results import results
 from ._tables import say
 from ._train import train
+from ._tune import tune
 
 __all__ = ["main"]
 
@@ -32,6 +36,10 @@ app.command(losses)
 app.command(train)
 app.command(predict)
 app.command(export)
+app.command(audit)
+app.command(recommend)
+app.command(choose)
+app.command(tune)
 app.command(bench)
 app.command(results)
 app.command(report)

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 HELD_OUT = "accuracy on the given labels of what was held out"
 
 
-def _flags() -> type[Run]:
-    """A run whose help has the choices, and for what is None that it is the protocol's."""
+def _flags(without: Collection[str] = ()) -> type[Run]:
+    """A run whose help has the choices, and for what is None that it is the protocol's.
+
+    Args:
+        without: settings that have no flag, since the command decides them.
+    """
     hints = get_type_hints(Run)
     shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
     choices = CHOICES | {
@@ -61,6 +65,10 @@ def _flags() -> type[Run]:
         own[name] = {"metavar": "FLOAT", "help_behavior_hint": f"(default: {default})"}
     fields = []
     for field in dataclasses.fields(Run):
+        if field.name in without:
+            fixed: Any = Annotated[hints[field.name], tyro.conf.Fixed, tyro.conf.Suppress]
+            fields.append((field.name, fixed, dataclasses.field(default=field.default)))
+            continue
         types = [t for t in get_args(hints[field.name]) if t is not type(None)]
         expected = types[0] if field.default is None else hints[field.name]
         named = "{" + ",".join(choices[field.name]) + "}" if field.name in choices else ""
@@ -78,6 +86,11 @@ def _flags() -> type[Run]:
         annotated: Any = Annotated[hints[field.name], help_]
         fields.append((field.name, annotated, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
+
+
+def shared_flags(*without: str) -> type[Run]:
+    """The flags of what several runs have in common, for a command that makes many."""
+    return _flags(without)
 
 
 if TYPE_CHECKING:

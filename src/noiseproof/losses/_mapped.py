@@ -71,10 +71,11 @@ class Softplus(Mapped):
         # keeps the largest near 1, and the mean takes it out again.
         largest = z.amax(1, keepdim=True).detach().clamp(max=0)
         floor = self.EXPONENTIAL_BELOW
+        small = z < floor
         scaled = torch.where(
-            z < floor,
-            torch.exp((z - largest).clamp(max=0)),
-            nn.functional.softplus(z.clamp(min=floor), threshold=40)
+            small,
+            torch.exp(torch.where(small, z - largest, 0.0)),  # elsewhere it could overflow
+            nn.functional.softplus(torch.where(small, 0.0, z), threshold=40)
             * torch.exp(-largest.clamp(min=floor)),
         )
         return Prediction(scaled / scaled.mean(1, keepdim=True), p.label)

@@ -9,6 +9,7 @@ from ._cells import OWN, Cell, cells, protocol_settings
 from ._claim import claim
 from ._examples import MAX_EXAMPLES, MAX_NAME, Example, read_examples, write_examples
 from ._export import has_setting, select, table, write_csv, write_parquet
+from ._held_out import HeldOut, read_held_out, write_held_out
 from ._history import HELD_OUT_ACCURACY, TEST_ACCURACY, History, accuracy_column
 from ._published import Published, published
 from ._records import MAX_PROBLEMS, Reading, Record, fold, read, write_bundle
@@ -27,6 +28,7 @@ __all__ = [
     "Cell",
     "Example",
     "Folder",
+    "HeldOut",
     "History",
     "Published",
     "Reading",
@@ -42,6 +44,7 @@ __all__ = [
     "published",
     "read",
     "read_examples",
+    "read_held_out",
     "select",
     "table",
     "upgrade",
@@ -49,5 +52,6 @@ __all__ = [
     "write_bundle",
     "write_csv",
     "write_examples",
+    "write_held_out",
     "write_parquet",
 ]

@@ -18,9 +18,10 @@ from .._files import PART, write_atomically
 FORMAT = 2  # of records: run.json and the lines of bundles
 ERROR = "error.json"
 EXAMPLES = "examples.json"
+HELD_OUT = "held_out.json"
 _FILES = (
     "run.json", "history.csv", "result.json", ERROR, "checkpoint.pt", "model.pt", "model-ema.pt",
-    "model-chosen.pt", "model.json", EXAMPLES,
+    "model-chosen.pt", "model.json", EXAMPLES, HELD_OUT,
 )  # fmt: skip
 EXPORTED = tuple(
     f"model{kind}.{end}"
@@ -43,6 +44,7 @@ class Folder:
     ``result.json``    there once the run has ended: its last row and how it ended
     ``error.json``     there while the run could not be trained: why
     ``examples.json``  a few images with a wrong label, and what the network says of them
+    ``held_out.json``  what the network says of the samples that were held out
     =================  ============================================================
     """
 

@@ -66,6 +66,7 @@ class ResolvedRun:
     warmup: float = 0.0
     schedule_by: str = "epoch"
     label_smoothing: float = 0.0
+    class_weight: str = "none"
     mixup: float = 0.0
     shrink: float = 0.0
     shrink_schedule: str = "constant"
@@ -74,6 +75,7 @@ class ResolvedRun:
     crop_size: int = 0
     crop_scale: float = 0.0
     jitter: float = 0.0
+    fold: int = 0
     imports: tuple[str, ...] = ()
     """modules of the user's that declare losses, as ``module@digest``"""
     weights: str = ""

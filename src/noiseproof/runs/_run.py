@@ -143,6 +143,9 @@ class Run:
     ema_horizon: float = 0.0
     """the same by the length of the run: how far back the average reaches, as a share of all steps;
     0.02 of 50,000 steps is a decay of 0.999"""
+    class_weight: Literal["none", "balanced"] = "none"
+    """weights of the classes in the loss; balanced gives every class the same share, which robust
+    losses need where some classes are rare"""
     label_smoothing: float = 0.0
     """the part of each label that is spread evenly over all classes, below 1"""
     mixup: float = 0.0
@@ -157,6 +160,9 @@ class Run:
     choose_epoch: bool = False
     """keep the weights of the epoch that is best on what is held out, if it is better than the last
     by a paired standard error; holds out a tenth where holdout is not given"""
+    fold: int = 0
+    """which part is held out, of the equal parts of that fraction: 1 is the first, each has its
+    share of every class; 0 for one at random"""
     precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
     """of the network's arithmetic (weights are float32): auto is bf16 on a GPU, fp32 on a CPU"""
     device: str = "auto"
@@ -181,7 +187,7 @@ class Run:
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
             ("batch_size", int, 2, math.inf), ("seed", int, 0, 2**32 - 1),
             ("image_size", int, 0, 4096), ("crop_size", int, 0, 4096),
-            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1),
+            ("crop_scale", float, 0, 1), ("jitter", float, 0, 1), ("fold", int, 0, 1000),
         ):  # fmt: skip
             value: Any = getattr(self, name)
             if value is None:
@@ -289,6 +295,9 @@ class Run:
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
         holdout = self.usual_holdout
+        if self.fold and (not holdout or self.fold > round(1 / holdout)):
+            parts = f"one of {round(1 / holdout)} parts" if holdout else "a part of a holdout"
+            raise UsageError(f"fold={self.fold} is {parts}; give holdout=0.2 for five folds, say")
         if content is not None:
             samples = len(content.train)
             if self.holdout is None and content.test is None:
@@ -372,8 +381,8 @@ class Run:
         ).note
 
     def _check_nlnl(self) -> None:
-        for name in ("mixup", "label_smoothing"):
-            if getattr(self, name):
+        for name in ("mixup", "label_smoothing", "class_weight"):
+            if getattr(self, name) not in (0.0, "none"):
                 raise UsageError(
                     f"nlnl learns from labels that a sample does not have, and takes no {name}: "
                     "leave it out, or choose another loss"
@@ -492,6 +501,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "optimizer": tuple(catalogue.OPTIMIZERS),
     "decay_on": ("all", "matrices"),
     "shrink_schedule": ("constant", "linear"),
+    "class_weight": ("none", "balanced"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
     "stream": ("auto", "yes", "no"),
 }

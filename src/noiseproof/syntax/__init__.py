@@ -9,6 +9,7 @@
 """
 
 from ._hyper import Hyper, check_all, hyper
+from ._parameters import parameters, with_parameters
 from ._read import read
 from ._signatures import (
     FORMS,
@@ -38,8 +39,10 @@ __all__ = [
     "is_loss_name",
     "leaves",
     "number",
+    "parameters",
     "read",
     "short",
     "to_json",
     "uses_user_losses",
+    "with_parameters",
 ]

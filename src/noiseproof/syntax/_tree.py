@@ -63,7 +63,7 @@ def canonical(loss: str | Tree) -> str:
     >>> canonical("rce + 10*normalize(ce)")
     '10*nce + rce(A=-4)'
     """
-    return _write(_ordered(_as_tree(loss)), explicit=True)
+    return _write(ordered(_as_tree(loss)), explicit=True)
 
 
 def short(loss: str | Tree) -> str:
@@ -117,16 +117,16 @@ def _as_tree(loss: str | Tree) -> Tree:
     return read(loss)
 
 
-def _ordered(tree: Tree) -> Tree:
+def ordered(tree: Tree) -> Tree:
     """The same loss with names for its forms that have one, and its terms in order."""
     match tree:
         case Sum(terms=terms):
-            inside = add(*((factor, _ordered(term)) for factor, term in terms))
+            inside = add(*((factor, ordered(term)) for factor, term in terms))
             if not isinstance(inside, Sum):
                 return inside
             return Sum(tuple(sorted(inside.terms, key=lambda t: (_rank(t[1]), canonical(t[1])))))
         case Wrapped(word=word, inner=inner, hyper=hyper):
-            inner = _ordered(inner)
+            inner = ordered(inner)
             if word == "normalize" and isinstance(inner, Sum) and len(inner.terms) == 1:
                 factor, only = inner.terms[0]
                 inner = only if factor > 0 else inner  # a factor cancels

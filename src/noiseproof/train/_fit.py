@@ -40,6 +40,12 @@ class Progress:
     epochs: int
     row: Row
     images_per_second: float
+    index: Tensor | None = None
+    """of the samples that are trained on, in the training set; None for all"""
+    labels: Tensor | None = None
+    """their labels, as they are given"""
+    predicted: Tensor | None = None
+    """the class that each was predicted as in this epoch's step; the next epoch overwrites it"""
 
 
 def fit(
@@ -197,10 +203,20 @@ def fit_many(
                     first = job(alike[0])
                     width = (pack or first.runs_per_gpu()) if ranks.alone else 1
                     jobs = [first, *(job(run) for run in alike[1:width])]
-                    _train(jobs, on_epoch, graph, compiled)
+                    for same in _of_one_size(jobs):
+                        _train(same, on_epoch, graph, compiled)
                     results |= {job.run: _end(job, ranks) for job in jobs}
                     del alike[:width], first, jobs
     return [results[run] for run in resolved]
+
+
+def _of_one_size(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs that can take their steps together: the folds of a data set may differ by a sample."""
+    found: dict[tuple[int, int], list[Job]] = {}
+    for job in jobs:
+        loader = job.trainer.loader
+        found.setdefault((len(loader.labels), loader.batch_size), []).append(job)
+    return list(found.values())
 
 
 def _end(job: Job, ranks: Ranks) -> Result:
@@ -424,4 +440,6 @@ def _add(job: Job, row: Row, writer: Writer, on_epoch: Callable[[Progress], None
     job.remark()
     if on_epoch is not None:
         speed = len(job.trainer.loader.images) / row["seconds"]
-        on_epoch(Progress(job.run, len(job.history), job.run.epochs, row, speed))
+        made = Progress(job.run, len(job.history), job.run.epochs, row, speed)
+        of, labels = job.trainer.index, job.trainer.loader.labels
+        on_epoch(replace(made, index=of, labels=labels, predicted=job.trainer._predicted))

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from .. import __version__, catalogue
 from .._errors import UsageError, level_outside
 from .._imports import is_import
-from ..results import FORMAT, Folder, accuracy_column, write_atomically
+from ..results import FORMAT, Folder, accuracy_column, write_atomically, write_held_out
 from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
 from ._digest import difference
@@ -228,8 +228,8 @@ class Job:
             f"for {PATIENCE} epochs some classes were predicted for no test sample, now "
             f"{_listed(missing)} of {len(classes)} ({self.run}, epoch {len(self.history)}): robust "
             "losses give up classes that are rare or hard. If these are rare, give "
-            "loss=noiseproof.parse(..., weight=noiseproof.class_weights(labels)); else train longer"
-            ", or weigh mae or rce less (docs/imbalance.md)"
+            "class_weight='balanced' (of a loss: weight=noiseproof.class_weights(labels)); else "
+            "train longer, or weigh mae or rce less (docs/imbalance.md)"
         )
         if self.folder is not None:
             self.description[NOTES] = [text]
@@ -286,6 +286,8 @@ class Job:
                     _save_network(made, self.folder.path / name)
         if self.error is None:
             keep_examples(self.trainer, self.folder)
+            if (held_out := self.trainer.held_out()) is not None:
+                write_held_out(self.folder, held_out)
         if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
             self.description[DISBELIEVED] = self.trainer.disbelieved()
             self.folder.write_json("run.json", self.description)

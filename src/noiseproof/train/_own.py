@@ -13,7 +13,7 @@ from .. import models
 from .._errors import UsageError
 from .._imports import file_digest, is_import, load, without_digest
 from .._seeds import derive
-from ..losses import from_function, parse
+from ..losses import class_weights, from_function, parse
 from ..losses._wrappers import _num_required_args as num_required_args
 from ..runs import ResolvedRun
 from ._model import Inputs
@@ -28,14 +28,20 @@ def import_modules(run: ResolvedRun) -> None:
         load(name, "import", folder=_folder(run, name))
 
 
-def loss_of(run: ResolvedRun) -> Criterion:
-    """The loss that a run names, by its text or as ``module:name``.
+def loss_of(run: ResolvedRun, labels: Tensor, num_classes: int) -> Criterion:
+    """The loss that a run names, by its text or as ``module:name``, for these training labels.
 
     A name stands for a function of logits and labels; or of the logits alone, as
     `noiseproof.losses.from_function` takes it; or for a module, or the class of one.
     """
     if not is_import(run.loss):
-        return parse(run.loss)
+        balanced = run.class_weight == "balanced"
+        return parse(run.loss, weight=class_weights(labels, num_classes) if balanced else None)
+    if run.class_weight != "none":
+        raise UsageError(
+            "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
+            "class_weight out"
+        )
     found: Any = load(run.loss, "loss", folder=_folder(run, run.loss))
     name = without_digest(run.loss)
     if isinstance(found, type) and issubclass(found, nn.Module):

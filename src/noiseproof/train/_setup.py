@@ -80,9 +80,7 @@ class Setup:
         device = device_of(run.device)
         import_modules(run)
         own = data is not None or run.source is not None
-        if data is None:
-            data = self._once(("data", run.dataset), lambda: self._load(run, device))
-        noisy = self._noisy_labels(run, data, labels)
+        data, noisy = self.samples(run, data=data, labels=labels)
         given = torch.as_tensor(noisy.labels).to(device, torch.int64)
         clean: Tensor | None = torch.as_tensor(noisy.clean).to(device, torch.int64)
         if labels is None and run.noise == catalogue.GIVEN and data.train.truth is None:
@@ -90,10 +88,12 @@ class Setup:
         inputs = self._on(device, data.train.inputs)
         test_labels = data.test.labels.to(device)
         test = EvalSplit(self._on(device, data.test.inputs), test_labels)
-        validation = None
+        validation, kept = None, None
         if run.holdout:
-            kept, held_out = _split(given, run.holdout, run.seed, stratified=own)
-            validation = EvalSplit(select(inputs, held_out), given[held_out])
+            kept, held_out = split(
+                given, run.holdout, run.seed, stratified=own or run.fold > 0, fold=run.fold
+            )
+            validation = EvalSplit(select(inputs, held_out), given[held_out], held_out)
             if clean is not None and not len(test.labels):
                 test = EvalSplit(validation.inputs, clean[held_out])
             inputs, given = select(inputs, kept), given[kept]
@@ -102,7 +102,7 @@ class Setup:
                 mean, std = channel_statistics(inputs)
                 data = replace(data, mean=mean, std=std)
         batch_size = min(run.batch_size, len(given))
-        if run.source is not None and run.source.skip_unreadable:
+        if run.fold or (run.source is not None and run.source.skip_unreadable):
             batch_size = catalogue.whole_batch(len(given), batch_size)  # what is read, is known now
         loader = Loader(
             inputs, given, mean=data.mean, std=data.std, batch_size=batch_size,
@@ -119,7 +119,12 @@ class Setup:
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
         else:
-            loss = loss_of(run) if loss is None else loss
+            if loss is not None and run.class_weight != "none":
+                raise UsageError(
+                    "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
+                    "class_weight out"
+                )
+            loss = loss_of(run, given, data.num_classes) if loss is None else loss
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
             classes = data.num_classes
@@ -130,8 +135,22 @@ class Setup:
         compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
-            known, self.ranks, data.left_out,
+            known, self.ranks, data.left_out, kept,
         )  # fmt: skip
+
+    def samples(
+        self,
+        run: ResolvedRun,
+        *,
+        data: Dataset | None = None,
+        labels: NoisyLabels | Tensor | None = None,
+    ) -> tuple[Dataset, NoisyLabels]:
+        """The data of a run and its labels, as given and as they should be."""
+        if data is None:
+            device = device_of(run.device)
+            data = self._once(("data", run.dataset), lambda: self._load(run, device))
+        assert data is not None
+        return data, self._noisy_labels(run, data, labels)
 
     def _load(self, run: ResolvedRun, device: torch.device) -> Dataset:
         cache = Path(run.place("cache")) if run.place("cache") else None
@@ -229,8 +248,8 @@ def _tensors(content: Content, source: Source, keeping: Keeping) -> Dataset:
     return datasets.load_content(content, source, keeping)
 
 
-def _split(
-    labels: Tensor, fraction: float, seed: int, *, stratified: bool
+def split(
+    labels: Tensor, fraction: float, seed: int, *, stratified: bool, fold: int = 0
 ) -> tuple[Tensor, Tensor]:
     """The indices to train on, and those held out for validation.
 
@@ -239,8 +258,11 @@ def _split(
         fraction: to hold out.
         seed: of the order in which they are taken.
         stratified: whether every class is held out in its share, and one of a few samples not.
+        fold: which of the parts of that fraction is held out, from 1; 0 is the first as well.
     """
-    n, count = len(labels), round(len(labels) * fraction)
+    n = len(labels)
+    first = round(n * fraction * max(fold - 1, 0))
+    count = min(n, round(n * fraction * max(fold, 1))) - first
     order = torch.randperm(n, generator=torch.Generator().manual_seed(derive(seed, "holdout")))
     if not 0 < count < n - 1:
         raise UsageError(
@@ -250,7 +272,9 @@ def _split(
     if stratified:
         order = order[_even_places(labels.cpu()[order]).argsort(stable=True)]
     order = order.to(labels.device)
-    return order[count:].sort().values, order[:count].sort().values
+    held_out = order[first : first + count]
+    kept = torch.cat((order[:first], order[first + count :]))
+    return kept.sort().values, held_out.sort().values
 
 
 def _even_places(labels: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from ..data import ImageFiles, Loader, parts_of, select
 from ..data import Inputs as Samples
 from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
-from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, HeldOut
 from ..runs import ResolvedRun
 from ._choice import BestEpoch
 from ._measure import (
@@ -52,6 +52,8 @@ class EvalSplit:
 
     inputs: Samples
     labels: Tensor
+    indices: Tensor | None = None
+    """of what was held out: in the training set before"""
 
 
 def forward(
@@ -88,6 +90,7 @@ class RunTrainer:
         inputs: the kind, shape and normalization of the inputs, and the classes.
         ranks: the processes that train the run together, of which each computes a part of a batch.
         left_out: a line on each sample that could not be read, for the record.
+        index: of the samples of the loader, in the whole training set; None if they are all.
     """
 
     def __init__(
@@ -104,8 +107,10 @@ class RunTrainer:
         inputs: Inputs,
         ranks: Ranks = ALONE,
         left_out: Sequence[str] = (),
+        index: Tensor | None = None,
     ) -> None:
         self.run = run
+        self.index = index
         self.ranks = ranks
         self.left_out = left_out
         self.inputs = inputs
@@ -321,6 +326,16 @@ class RunTrainer:
         """Make all that training changes what it is on rank 0."""
         self.ranks.copy_first(self.state_dict().values())
         self.state.refresh_compute_weights()
+
+    @torch.no_grad()
+    def held_out(self) -> HeldOut | None:
+        """What the network says of what was held out; None if nothing was."""
+        split = self.validation
+        if split is None or split.indices is None:
+            return None
+        logits = self._eval_logits(self.state.tensors(), split.inputs)
+        columns = (split.indices, split.labels, logits.argmax(1))
+        return HeldOut(*(column.tolist() for column in columns))
 
     def disbelieved(self) -> list[tuple[str, str, int]]:
         """The given labels that the last epoch's predictions differ from, the most frequent."""

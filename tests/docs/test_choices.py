@@ -9,7 +9,7 @@ import pytest
 
 from noiseproof.runs import Run
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def read(name: str) -> list[dict[str, str]]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from .report.subjects import reading, record
+from ..report.subjects import reading, record
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = ("cells", "claims", "figures", "reasons", "reproduction")
 
 

@@ -1,0 +1,92 @@
+"""``noiseproof audit``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def rows_of(path) -> list[dict[str, str]]:
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+@pytest.fixture
+def file(tmp_path):
+    p = np.tile([[0.9, 0.1], [0.1, 0.9]], (20, 1))
+    labels = np.array(["cat", "dog"] * 20)
+    labels[4] = "dog"
+    path = tmp_path / "p.npz"
+    np.savez(path, probabilities=p, labels=labels, annotators=np.array(["a", "b"] * 20))
+    return path
+
+
+def test_probabilities_of_ones_own(run, file, tmp_path):
+    code, out, _ = run("audit", file, "--out", tmp_path / "out")
+    assert code == 0
+    assert "2.5% of 40 labels are likely wrong: 1" in out
+    assert re.search(r"1 +4 +dog +cat", out)
+    assert "by annotator: a" in out
+    rows = rows_of(tmp_path / "out" / "suspects.csv")
+    assert [row["index"] for row in rows] == ["4"]
+    assert (tmp_path / "out" / "suspects.html").stat().st_size > 10_000
+
+
+def test_mistakes_are_one_line(run, file, tmp_path):
+    for arguments, message in (
+        ((file, "--votes"), "for data"),
+        ((tmp_path / "none.npz",), "cannot be read"),
+        (("--dataset", "digits", "--annotator", "who"), "column of a table"),
+        (("--dataset", "digits", "--apply", tmp_path / "none.csv"), "cannot be read"),
+        (("--dataset", "digits", "--folds", "1"), "folds is"),
+        ((file, "--number", "0"), "number is"),
+        ((file, "--top", "-1"), "top is"),
+    ):
+        code, _, error = run("audit", *arguments, "--out", tmp_path / "out")
+        assert code == 2
+        assert message in error
+        assert error.count("\n") == 1
+    np.savez(tmp_path / "x.npz", x=np.zeros(3))
+    assert "probabilities" in run("audit", tmp_path / "x.npz")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [("--votes",), ("--folds", "2", "--workers", "1")])
+def test_a_table_from_training_to_the_corrected_copy(run, tmp_path, monkeypatch, how):
+    monkeypatch.chdir(tmp_path)
+    drawn = np.random.default_rng(0)
+    with open("own.csv", "w") as table:
+        table.write("a,b,label,who\n")
+        for i in range(120):
+            truth = i % 2
+            a, b = drawn.normal(size=2) + np.array([6 * truth - 3, 0])
+            given = 1 - truth if i in (10, 31, 32) else truth
+            table.write(f"{a:.3f},{b:.3f},{'no' if given else 'yes'},{'xy'[i % 2]}\n")
+    data = ("--dataset", "csv:own.csv", "--annotator", "who")
+    code, out, error = run(
+        "audit", *data, *how, "--epochs", "15", "--device", "cpu", "--number", "6"
+    )
+    assert code == 0, error
+    rows = rows_of("audit/suspects.csv")
+    assert {"10", "31", "32"} <= {row["index"] for row in rows[:4]}
+    assert rows[0]["name"].startswith("own.csv, line ")
+    page = Path("audit/suspects.html").read_text()
+    embedded = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert embedded["rows"][0][7] == "row"
+    assert [name for name, _ in embedded["rows"][0][8]] == ["a", "b"]  # no annotator, no label
+    command = embedded["apply"].split()
+    assert command[:2] == ["noiseproof", "audit"]
+    with open("corrections.csv", "w") as file:
+        file.write("index,name,given,decision,label\n")
+        file.write(f"10,x,{rows[0]['given'] if rows[0]['index'] == '10' else 'no'},change,yes\n")
+    code, out, error = run(*command[1:])
+    assert code == 0, error
+    assert "1 labels changed" in out
+    trained = out.split("train on it with: noiseproof ")[1].split()
+    assert run(*trained, "--epochs", "1", "--device", "cpu")[0] == 0
+    again = run("audit", "audit/probabilities.npz", "--out", "again")
+    assert again[0] == 0
