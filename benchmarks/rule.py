@@ -3,6 +3,7 @@
     python benchmarks/rule.py trial                     # the machinery on digits, on a CPU
     python benchmarks/rule.py data DIR                  # writes the two sets to choose on
     python benchmarks/rule.py choose 1 --data DIR       # 2 and 3 with --shrink and --loss
+    python benchmarks/rule.py agree pairs --data DIR    # two networks, each on half of the samples
     python benchmarks/rule.py proof cifar10 --seeds 0   # once RULE below is set
     python benchmarks/rule.py table choose              # what came out, cell by cell
 
@@ -21,6 +22,7 @@ import argparse
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,15 +184,63 @@ def _set(run: Any) -> str:
     return next((name for name in (*SECONDS, "digits") if name in run.dataset), run.dataset)
 
 
-def _line(run: Any) -> str:
+def _line(run: Any, chosen: str = "") -> str:
     grows = " growing" if run.shrink_schedule == "linear" else ""
     floor = f", floor {run.lr_floor:g}" if run.lr_floor else ""
     penalty = f"shrink {run.shrink:g}{grows}" if run.shrink else "as published"
-    chosen = "a tenth held out" if run.choose_epoch else "all data"
+    chosen = chosen or ("a tenth held out" if run.choose_epoch else "all data")
     return (
         f"{_set(run)} {run.noise} {run.rate:g}, {run.loss}, {penalty}{floor}, "
         f"horizon {run.ema_horizon:g}, {chosen}, seed {run.seed}"
     )
+
+
+def agreement(run: Run, root: str | None) -> list[dict[str, float]]:
+    """How far two networks agree that are each trained on half of the samples, epoch by epoch.
+
+    They start differently, and are compared by their averaged weights on all training images, of
+    whose labels each has seen half: a wrong label that one has learnt by heart the other does not
+    know. It is Cohen's kappa, since two that predict one class alone always agree.
+    """
+    import contextlib
+
+    import torch
+
+    from noiseproof import models
+    from noiseproof.train._pack import GraphPack, Pack
+    from noiseproof.train._setup import Setup, device_of
+
+    device, setup = device_of(run.device), Setup(root)
+    on_gpu, rows = device.type == "cuda", []
+    halves = [
+        replace(run, holdout=0.5, fold=fold, choose_epoch=False).resolve(on_gpu=on_gpu)
+        for fold in (1, 2)
+    ]
+    with torch.cuda.device(device) if on_gpu else contextlib.nullcontext():
+        first = setup.trainer(halves[0])
+        classes, shape = len(first.inputs.classes), first.inputs.shape
+        other = models.build(halves[1].model, classes, shape=shape, seed=run.seed + 1)
+        trainers = [first, setup.trainer(halves[1], network=other)]
+        packs = [GraphPack([t], compiled=False) if on_gpu else Pack([t]) for t in trainers]
+        images = [t.validation.inputs for t in trainers if t.validation is not None]
+        for epoch in range(halves[0].epochs):
+            clean = [pack.train_epoch(epoch)[0].values["test_accuracy_ema"] for pack in packs]
+            with torch.no_grad(), packs[0].backend_flags():
+                one, two = (
+                    torch.cat([t._eval_logits(averaged, part).argmax(1) for part in images])
+                    for t, averaged in ((t, t.state.ema_tensors()) for t in trainers)
+                )
+            shares = [torch.bincount(x, minlength=classes) / len(x) for x in (one, two)]
+            chance, same = float((shares[0] * shares[1]).sum()), float((one == two).float().mean())
+            kappa = (same - chance) / (1 - chance) if chance < 1 else 0.0
+            rows.append({"epoch": epoch + 1, "kappa": kappa, "clean": sum(clean) / 2})
+            print(f"  epoch {epoch + 1}: kappa {kappa:.4f}, clean {sum(clean) / 2:.4f}", flush=True)
+    best, chosen = max(row["clean"] for row in rows), max(rows, key=lambda row: row["kappa"])
+    print(
+        f"{_line(run, 'two halves')}: best {best:.2%}, last {rows[-1]['clean']:.2%}, "
+        f"where they agree most {chosen['clean']:.2%} (epoch {chosen['epoch']:.0f})"
+    )
+    return rows
 
 
 def label_wave(changed: Sequence[float], span: int = 3) -> int:
@@ -228,7 +278,7 @@ def table(kind: str, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["trial", "data", "choose", "proof", "table"])
+    parser.add_argument("what", choices=["trial", "data", "choose", "agree", "proof", "table"])
     parser.add_argument("which", nargs="?", default="", help="a folder, stage, set or kind of runs")
     parser.add_argument("--data", type=Path, default=Path("rule-data"), help="the sets' folder")
     parser.add_argument("--data-root", help="where CIFAR and MNIST lie")
@@ -249,6 +299,13 @@ def main() -> None:
     elif given.what == "choose":
         runs = choice(int(given.which), given.data, given.shrink, given.loss, given.variant)
         train(runs, "choose", given.out, root, given.dry_run)
+    elif given.what == "agree":
+        for loss in given.loss:
+            for shrink in given.shrink:
+                for run in setting(
+                    given.which, given.data, loss=LOSSES[loss], shrink=shrink, seed=10
+                ):
+                    agreement(run, root)
     else:
         train(proof(given.which, given.seeds), "proof", given.out, root, given.dry_run)
 

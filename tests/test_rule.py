@@ -115,3 +115,12 @@ def test_the_trial_goes_through(rule, tmp_path, monkeypatch, capsys):
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
     assert "shrink 2, horizon 0.02, a tenth held out, seed 10" in rows[3]
+
+
+@pytest.mark.slow
+def test_two_networks_on_halves_agree_more_as_they_learn(rule):
+    run = rule.trial()[2]
+    rows = rule.agreement(type(run)(**{**vars(run), "epochs": 6}), None)
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert rows[-1]["kappa"] > 0.3 > abs(rows[0]["kappa"])  # they start differently
+    assert 0.5 < rows[-1]["clean"] <= 1
