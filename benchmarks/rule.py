@@ -5,7 +5,7 @@
     python benchmarks/rule.py choose 1 --data DIR       # 2 and 3 with --shrink and --loss
     python benchmarks/rule.py agree pairs --data DIR    # two networks, each on half of the samples
     python benchmarks/rule.py proof cifar10 --seeds 0   # once RULE below is set
-    python benchmarks/rule.py table choose              # what came out, cell by cell
+    python benchmarks/rule.py table choose              # what came out; or of a bundle, FILE.jsonl
 
 ``--dry-run`` lists the runs and what they are expected to take on one H200. Runs are packed, go on
 from where they stopped, and are kept under --out. Every run averages its weights and, unless it is
@@ -252,12 +252,12 @@ def label_wave(changed: Sequence[float], span: int = 3) -> int:
     return len(changed)
 
 
-def table(kind: str, out: Path) -> None:
+def table(place: Path) -> None:
     """Of every run: the last weights, the averaged ones, the chosen epoch, and its regret."""
     from noiseproof import results
 
     rows = []
-    for record in results.read(out / kind).records:
+    for record in results.read(place).records:
         ema, last = (record.column(f"test_accuracy{end}") for end in ("_ema", ""))
         best = max(ema)
         row = [f"{100 * last[-1]:.2f}", f"{100 * ema[-1]:.2f}", f"{100 * best:.2f}"]
@@ -293,7 +293,8 @@ def main() -> None:
     if given.what == "data":
         write_sets(Path(given.which or given.data), root)
     elif given.what == "table":
-        table(given.which or "choose", given.out)
+        kind = given.which or "choose"
+        table(Path(kind) if Path(kind).exists() else given.out / kind)
     elif given.what == "trial":
         train(trial(), "trial", given.out, root, given.dry_run)
     elif given.what == "choose":

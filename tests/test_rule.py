@@ -111,7 +111,7 @@ def test_the_trial_goes_through(rule, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rule, "trial", lambda: short)
     rule.main()
     assert "2 of 2 ended well" in capsys.readouterr().out
-    rule.table("trial", tmp_path)
+    rule.table(tmp_path / "trial")
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
     assert "shrink 2, horizon 0.02, a tenth held out, seed 10" in rows[3]
