@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -296,6 +297,29 @@ def test_export_to_what(runs, here, run):
         assert (code, out) == (2, "")
         assert message in err
     assert os.listdir(here) == []
+
+
+def test_the_chosen_epoch_is_told_and_taken(here, run):
+    code, out, err = run(
+        "train", "--epochs", "3", "--choose-epoch", "--ema-horizon", "0.2", "--device", "cpu",
+        "--out", "runs",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert re.search(
+        r"test accuracy [\d.]+% \([\d.]+% with the averaged weights; "
+        r"[\d.]+% at epoch [1-3], chosen by what was held out\) after 3 epochs",
+        " ".join(out.split()),
+    )
+    (folder,) = (path for path in (here / "runs").iterdir() if path.name != ".locks")
+    np.save("a.npy", np.zeros((2, 1, 8, 8), np.uint8))
+    code, expected, _ = run("predict", folder, "a.npy", "--chosen")
+    assert code == 0
+    assert run("export", folder, "--to", "safetensors", "--chosen")[0] == 0
+    made = folder / "model-chosen.safetensors"
+    assert run("predict", made, "a.npy") == (0, expected, "")
+    code, _, err = run("predict", made, "a.npy", "--chosen")
+    assert code == 2
+    assert "export the run with --chosen" in err
 
 
 NETS = """

@@ -22,7 +22,8 @@ OTHER = {  # for every field a value that is not the default
     "class_weight": "balanced", "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
     "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
-    "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder",
+    "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder", "shrink": 2.0,
+    "ema_horizon": 0.02, "choose_epoch": True,
 }  # fmt: skip
 NEED_FILES = {"imports", "weights"}  # which test_own writes
 OF_SOURCES = {
@@ -31,7 +32,10 @@ OF_SOURCES = {
 
 
 OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
-OF_HOLDOUT = {"fold": 2}
+NEED_OTHERS = {  # and what each needs beside it
+    "fold": {"fold": 2, "holdout": 0.2},
+    "shrink_schedule": {"shrink_schedule": "linear", "shrink": 2.0},
+}
 
 
 def hash_of(**settings: object) -> str:
@@ -47,13 +51,13 @@ def test_the_hash_is_for_good():
 
 def test_every_field_but_where_it_runs_changes_the_hash():
     fields = {f.name for f in dataclasses.fields(Run)}
-    assert fields == OTHER.keys() | OF_ADAMW.keys() | OF_HOLDOUT.keys() | NEED_FILES | OF_SOURCES
+    assert fields == OTHER.keys() | OF_ADAMW.keys() | NEED_OTHERS.keys() | NEED_FILES | OF_SOURCES
     hashes = {name: hash_of(**{name: value}) for name, value in OTHER.items()}
     places = ("device", "stream", "cache")
     assert [hashes.pop(name) for name in places] == [hash_of()] * len(places)
     hashes |= {k: hash_of(optimizer="adamw", **{k: v}) for k, v in OF_ADAMW.items()}
-    hashes |= {k: hash_of(holdout=0.2, **{k: v}) for k, v in OF_HOLDOUT.items()}
-    ours = len(OTHER) - len(places) + len(OF_ADAMW) + len(OF_HOLDOUT)
+    hashes |= {name: hash_of(**settings) for name, settings in NEED_OTHERS.items()}
+    ours = len(OTHER) - len(places) + len(OF_ADAMW) + len(NEED_OTHERS)
     assert len({hash_of(), *hashes.values()}) == 1 + ours
 
 

@@ -47,6 +47,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "augmented": ({"crop": 1, "flip": True}, {}),
     "AdamW and EMA": ({"optimizer": "adamw", "lr": 0.003, "ema": 0.9, "holdout": 0.2}, {}),
     "a small last batch": ({"batch_size": 239}, {}),
+    "a chosen epoch": ({"ema_horizon": 0.2, "choose_epoch": True}, {}),
+    "shrunk weights": ({"shrink": 2.0, "warmup": 1.0}, {}),
 }
 
 

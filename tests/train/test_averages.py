@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from noiseproof.train import fit
+from noiseproof import UsageError
+from noiseproof.train import fit, load
 from noiseproof.train._state import TrainState
 from noiseproof.train.optimizers._sgd import SGD
 
@@ -36,6 +37,28 @@ def test_the_average_is_a_literal_loop_s():
     state.write_back(ours)
     torch.testing.assert_close(ours[1].running_mean, theirs[1].running_mean)
     torch.testing.assert_close(ours[4].weight, theirs[4].weight)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "horizon", "decay"), [(2, 0.5, 1 - 1 / 6), (4, 0.25, 1 - 1 / 6)]
+)
+def test_the_horizon_is_a_share_of_all_steps(epochs, horizon, decay, tmp_path):
+    run = tiny(epochs=epochs, ema_horizon=horizon, holdout=0.1, batch_size=216)  # of 1,293
+    found = fit(run, out=tmp_path)
+    same_as = fit(tiny(epochs=epochs, ema=decay, holdout=0.1, batch_size=216))
+    columns = {"test_accuracy_ema", "validation_accuracy_ema"}
+    assert columns <= found.history[-1].keys()
+    assert found.history[-1]["test_accuracy_ema"] != found.history[-1]["test_accuracy"]
+    ours, expected = found.ema_network.state_dict(), same_as.ema_network.state_dict()
+    torch.testing.assert_close(ours, expected)
+    kept = load(found.folder, ema=True).network.state_dict()
+    assert all(torch.equal(ours[name], kept[name]) for name in ours)
+
+
+def test_an_average_is_given_in_one_way():
+    with pytest.raises(UsageError, match="give one of them"):
+        tiny(ema=0.9, ema_horizon=0.1)
+    assert 0 < tiny(ema_horizon=1e-6).resolve().ema_decay(steps=1) < 1
 
 
 def test_without_an_average_the_weights_themselves_are_written():

@@ -87,7 +87,7 @@ def test_columns_are_there_where_they_are_asked_for():
     plain, average, both = fit_many([tiny(), tiny(ema=0.9), tiny(ema=0.9, holdout=0.1)])
     assert list(plain.history[0]) == COLUMNS
     extra = [c for c in both.history[0] if c not in COLUMNS]
-    assert extra == ["validation_accuracy", "test_accuracy_ema"]
+    assert extra == ["validation_accuracy", "test_accuracy_ema", "validation_accuracy_ema"]
     assert set(average.history[0]) == {*COLUMNS, "test_accuracy_ema"}
 
 

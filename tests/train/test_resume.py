@@ -20,6 +20,8 @@ CASES = {
     "plain": (tiny(epochs=4, batch_size=32), None),
     "augmented": (tiny(epochs=4, crop=1, flip=True, rotate=10.0, schedule="exponential"), None),
     "average": (tiny(epochs=4, ema=0.9, nesterov=True), None),
+    "average over a share": (tiny(epochs=4, ema_horizon=0.2, holdout=0.1), None),
+    "chosen epoch": (tiny(epochs=4, ema_horizon=0.2, choose_epoch=True), None),
     "dropout": (tiny(epochs=4), lambda: flat_net(dropout=0.5)),
     "adamw": (tiny(epochs=4, optimizer="adamw", warmup=1.5, schedule_by="step"), None),
     "mixup": (tiny(epochs=4, mixup=0.4, label_smoothing=0.1, decay_on="matrices"), None),
@@ -49,9 +51,10 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one(case, stops, tmp_path):
     assert but_seconds(resumed.history) == but_seconds(whole.history)
     assert same(weights(resumed.network), weights(whole.network))
     names = {"history.csv", "model.json", "model.pt", "result.json", "run.json"}
-    names |= {"model-ema.pt"} if run.ema else set()
+    names |= {"model-ema.pt"} if run.ema or run.ema_horizon else set()
+    names |= {"model-chosen.pt"} if run.choose_epoch else set()
     names |= {"examples.json"} if run.noise != "none" else set()  # of images with a wrong label
-    names |= {"held_out.json"} if run.holdout else set()
+    names |= {"held_out.json"} if run.holdout or run.choose_epoch else set()
     assert set(os.listdir(resumed.folder)) == names
     assert len(run_folders(tmp_path)) == 1
 

@@ -28,6 +28,7 @@ _SENT = (
     "error.json",
     "model.pt",
     "model-ema.pt",
+    "model-chosen.pt",
     "model.json",
 )
 

@@ -160,7 +160,12 @@ def train(
     last = result.history[-1]
     column = accuracy_column(last)
     ema = last.get(f"{column}_ema")
-    beside = "" if ema is None else f" ({ema:.2%} with the averaged weights)"
+    others = [] if ema is None else [f"{ema:.2%} with the averaged weights"]
+    if result.chosen_epoch is not None:
+        row = result.history[result.chosen_epoch - 1]
+        of = row.get(f"{column}_ema", row.get(str(column)))
+        others.append(f"{of:.2%} at epoch {result.chosen_epoch}, chosen by what was held out")
+    beside = f" ({'; '.join(others)})" if others else ""
     after = f"after {count(len(result.history), 'epoch')}"
     if column is None:
         say(f"trained, and tested on nothing, {after}")

@@ -14,6 +14,7 @@ def adamw(
     weights: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: Tensor, compute_grad: Tensor,
     grad: Tensor, lr: Tensor, compute_weights: Tensor, beta1: float, beta2: float, eps: float,
     weight_decay: float, clip: float, l1: float, num_decayed: int | None = None,
+    shrink: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """``clip_grad_norm_`` and a step of ``torch.optim.AdamW``, in place; returns the norm.
 
@@ -35,6 +36,8 @@ def adamw(
         clip: the largest norm of the gradient; 0 for no clipping.
         l1: the factor of the L1 penalty, whose gradient is clipped with the rest.
         num_decayed: how many weights decay, the first ones; None for all.
+        shrink: what every weight is brought closer to zero by after the update, and to zero where
+            it is no larger; a float32 tensor of one element, or None for nothing.
 
     Returns:
         The norm of the gradient before clipping, a float32 tensor of one element.
@@ -51,7 +54,8 @@ def adamw(
         compute_weights if num_compute else weights, lr, partials, norm,
         num_compute, size, len(partials), 1 - beta1, _log(beta1), beta2, 1 - beta2, _log(beta2),
         eps, weight_decay, clip, l1, size if num_decayed is None else num_decayed,
-        CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0,
+        lr if shrink is None else shrink,
+        CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0, SHRINK=shrink is not None,
         PARTIALS=1 << max(0, len(partials) - 1).bit_length(), BLOCK=UPDATE_BLOCK,
     )  # fmt: skip
     return norm

@@ -22,8 +22,8 @@ def _bias_correction(step, log_beta):
 def update(
     compute_grad, grad, weights, exp_avg, exp_avg_sq, step, compute_weights, lr, partials, norm,
     num_compute, size, num_partials, rest1, log_beta1, beta2, rest2, log_beta2, eps, weight_decay,
-    clip, l1, num_decayed,
-    CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr,
+    clip, l1, num_decayed, shrink,
+    CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr, SHRINK: tl.constexpr,
     PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Clip, decay, means and step for a block of the weights; program 0 stores the norm.
@@ -52,9 +52,11 @@ def update(
         clip: the largest norm.
         l1: the factor of the L1 penalty.
         num_decayed: the number of weights that decay, which come first.
+        shrink: [1], float32, what weights are brought closer to zero by; not read without SHRINK.
         CLIP: whether the gradient is clipped.
         L1: whether there is an L1 penalty.
         COPY: whether there are weights in the compute dtype, M > 0.
+        SHRINK: whether weights are shrunk.
         PARTIALS: the power of 2 from ``num_partials`` on.
         BLOCK: weights for each program.
     """
@@ -77,6 +79,9 @@ def update(
     tl.store(exp_avg_sq + at, v, inside)
     root = tl.sqrt(v) / tl.sqrt(_bias_correction(count, log_beta2)) + eps
     w -= rate / _bias_correction(count, log_beta1) * (m / root)
+    if SHRINK:
+        s = tl.load(shrink)
+        w -= tl.minimum(tl.maximum(w, -s), s)
     tl.store(weights + at, w, inside)
     if COPY:
         tl.store(compute_weights + at, w.to(compute_weights.dtype.element_ty), at < num_compute)

@@ -13,7 +13,7 @@ UPDATE_BLOCK = 1024  # weights for each program of the second kernel
 def sgd(
     weights: Tensor, momentum_buffer: Tensor, compute_grad: Tensor, grad: Tensor, lr: Tensor,
     compute_weights: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float,
-    l1: float, num_decayed: int | None = None,
+    l1: float, num_decayed: int | None = None, shrink: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """``clip_grad_norm_`` and a step of ``torch.optim.SGD``, in place; returns the gradient's norm.
 
@@ -33,6 +33,8 @@ def sgd(
         clip: the largest norm of the gradient; 0 for no clipping.
         l1: the factor of the L1 penalty, whose gradient is clipped with the rest.
         num_decayed: how many weights decay, the first ones; None for all.
+        shrink: what every weight is brought closer to zero by after the update, and to zero where
+            it is no larger; a float32 tensor of one element, or None for nothing.
 
     Returns:
         The norm of the gradient before clipping, a float32 tensor of one element.
@@ -46,9 +48,9 @@ def sgd(
         compute_grad if num_compute else grad, grad, weights, momentum_buffer,
         compute_weights if num_compute else weights, lr, partials, norm,
         num_compute, size, len(partials), momentum, weight_decay, clip, l1,
-        size if num_decayed is None else num_decayed,
+        size if num_decayed is None else num_decayed, lr if shrink is None else shrink,
         NESTEROV=nesterov, CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0,
-        DECAY_ALL=num_decayed is None,
+        DECAY_ALL=num_decayed is None, SHRINK=shrink is not None,
         PARTIALS=1 << max(0, len(partials) - 1).bit_length(), BLOCK=UPDATE_BLOCK,
     )  # fmt: skip
     return norm

@@ -62,8 +62,9 @@ def partial_squared_norms(
 def update(
     compute_grad, grad, weights, momentum_buffer, compute_weights, lr, partials, norm,
     num_compute, size, num_partials, momentum, weight_decay, clip, l1, num_decayed,
+    shrink,
     NESTEROV: tl.constexpr, CLIP: tl.constexpr, L1: tl.constexpr, COPY: tl.constexpr,
-    DECAY_ALL: tl.constexpr, PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
+    DECAY_ALL: tl.constexpr, SHRINK: tl.constexpr, PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Clip, decay, momentum and step for a block of the weights; program 0 stores the norm.
 
@@ -84,10 +85,12 @@ def update(
         clip: the largest norm.
         l1: the factor of the L1 penalty.
         num_decayed: the number of weights that decay, which come first.
+        shrink: [1], float32, what weights are brought closer to zero by; not read without SHRINK.
         NESTEROV: whether the momentum is Nesterov's.
         CLIP: whether the gradient is clipped.
         L1: whether there is an L1 penalty.
         COPY: whether there are weights in the compute dtype, M > 0.
+        SHRINK: whether weights are shrunk.
         DECAY_ALL: whether all weights decay.
         PARTIALS: the power of 2 from ``num_partials`` on.
         BLOCK: weights for each program.
@@ -111,6 +114,9 @@ def update(
     if NESTEROV:
         m = g + momentum * m
     w -= tl.load(lr) * m
+    if SHRINK:
+        s = tl.load(shrink)
+        w -= tl.minimum(tl.maximum(w, -s), s)
     tl.store(weights + at, w, inside)
     if COPY:
         tl.store(compute_weights + at, w.to(compute_weights.dtype.element_ty), at < num_compute)

@@ -455,6 +455,11 @@ EPOCH_MEASURES = (
         "On the {clean}test set, %.",
     ),
     EpochMeasure(
+        "averaged-accuracy", "Test accuracy of the averaged weights",
+        "test accuracy of the averaged weights", column("test_accuracy_ema"),
+        "On the {clean}test set, %, of an average of the weights over the last steps.",
+    ),
+    EpochMeasure(
         "held-out-accuracy", "Accuracy on held-out labels", ACCURACY_WORDS["held-out"],
         held_out_accuracy,
         "On labels as noisy as those trained on, %: the level is not the true accuracy.",

@@ -21,10 +21,12 @@ EXAMPLES = "examples.json"
 HELD_OUT = "held_out.json"
 _FILES = (
     "run.json", "history.csv", "result.json", ERROR, "checkpoint.pt", "model.pt", "model-ema.pt",
-    "model.json", EXAMPLES, HELD_OUT,
+    "model-chosen.pt", "model.json", EXAMPLES, HELD_OUT,
 )  # fmt: skip
 EXPORTED = tuple(
-    f"model{ema}.{end}" for ema in ("", "-ema") for end in ("safetensors", "pt2", "onnx")
+    f"model{kind}.{end}"
+    for kind in ("", "-ema", "-chosen")
+    for end in ("safetensors", "pt2", "onnx")
 )
 """What `noiseproof export` writes beside a run; it is removed with what it was made from."""
 

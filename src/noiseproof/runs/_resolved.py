@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,10 @@ class ResolvedRun:
     label_smoothing: float = 0.0
     class_weight: str = "none"
     mixup: float = 0.0
+    shrink: float = 0.0
+    shrink_schedule: str = "constant"
+    ema_horizon: float = 0.0
+    choose_epoch: bool = False
     crop_size: int = 0
     crop_scale: float = 0.0
     jitter: float = 0.0
@@ -203,10 +208,48 @@ class ResolvedRun:
         done, total = (at - warmup) / steps, (self.epochs * steps - warmup) / steps
         return SCHEDULES[self.schedule](self.lr, self.lr_floor, done, total)
 
+    def ema_decay(self, *, steps: int) -> float:
+        """The decay of the average of the weights; 0 for none. An epoch has ``steps``."""
+        if not self.ema_horizon:
+            return self.ema
+        return 1 - 1 / max(2.0, self.ema_horizon * self.epochs * steps)
+
+    def lr_sum(self, *, steps: int) -> float:
+        """The learning rates of all steps of the run, added up; an epoch has ``steps``."""
+        return math.fsum(
+            self.lr_at(epoch, i, steps=steps) for epoch in range(self.epochs) for i in range(steps)
+        )
+
+    def shrink_at(self, epoch: int, *, steps: int) -> list[float]:
+        """By how much each step of an epoch shrinks the weights, in units of their mean size.
+
+        Over all steps of the run it adds up to ``shrink``. Each has the share that its learning
+        rate is of the sum of all; where ``shrink_schedule`` is linear, the learning rate is first
+        multiplied by the part of the run that is over.
+        """
+        total = _shrink_total(self, steps)
+        shares = self._shrink_shares(epoch, steps)
+        return [self.shrink * share / total if total else 0.0 for share in shares]
+
+    def _shrink_shares(self, epoch: int, steps: int) -> list[float]:
+        if self.lr_varies:
+            shares = [self.lr_at(epoch, i, steps=steps) for i in range(steps)]
+        else:
+            shares = [self.lr_at(epoch)] * steps
+        if self.shrink_schedule == "linear":
+            over, last = epoch * steps, self.epochs * steps
+            shares = [share * (over + i + 1) / last for i, share in enumerate(shares)]
+        return shares
+
     def __str__(self) -> str:
         noise = catalogue.noise_title(self.noise, self.rate)
         named = f"{self.name}: " if self.name else ""
         return f"{named}{without_digest(self.dataset)}, {noise}, {self.method}, seed {self.seed}"
+
+
+@functools.lru_cache(maxsize=64)
+def _shrink_total(run: ResolvedRun, steps: int) -> float:
+    return math.fsum(math.fsum(run._shrink_shares(e, steps)) for e in range(run.epochs))
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:

@@ -131,8 +131,18 @@ class Run:
     """largest angle of the random rotation, in degrees; 0 for none"""
     l1: float | None = None
     """weight of the L1 norm of all parameters, added to the loss"""
+    shrink: float = 0.0
+    """how many times over a weight of usual size that nothing else moves would be shrunk to zero by
+    the end: an L1 penalty in units of the schedule, which takes the place of weight decay and L1
+    where these are not given; 0 for none"""
+    shrink_schedule: Literal["constant", "linear"] = "constant"
+    """whether weights are shrunk in proportion to the learning rate alone, or also to how much of
+    the run is over"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
+    ema_horizon: float = 0.0
+    """the same by the length of the run: how far back the average reaches, as a share of all steps;
+    0.02 of 50,000 steps is a decay of 0.999"""
     class_weight: Literal["none", "balanced"] = "none"
     """weights of the classes in the loss; balanced gives every class the same share, which robust
     losses need where some classes are rare"""
@@ -147,6 +157,9 @@ class Run:
     holdout: float | None = None
     """fraction of the noisy training set that is kept for validation; by default none, or of your
     own data without a test part a tenth to a fifth"""
+    choose_epoch: bool = False
+    """keep the weights of the epoch that is best on what is held out, if it is better than the last
+    by a paired standard error; holds out a tenth where holdout is not given"""
     fold: int = 0
     """which part is held out, of the equal parts of that fraction: 1 is the first, each has its
     share of every class; 0 for one at random"""
@@ -165,9 +178,10 @@ class Run:
     def __post_init__(self) -> None:
         for name, expected, low, high in (
             ("rate", float, 0, 1), ("ema", float, 0, 1), ("holdout", float, 0, 1),
+            ("ema_horizon", float, 0, 1),
             ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
             ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
-            ("l1", float, 0, _MAX), ("balance", float, 0, _MAX),
+            ("l1", float, 0, _MAX), ("shrink", float, 0, _MAX), ("balance", float, 0, _MAX),
             ("beta1", float, 0, 1), ("beta2", float, 0, 1), ("eps", float, 0, _MAX),
             ("warmup", float, 0, _MAX), ("label_smoothing", float, 0, 1), ("mixup", float, 0, 1e6),
             ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
@@ -198,7 +212,7 @@ class Run:
             if value is not None and not isinstance(value, str):
                 remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
                 raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
-        for name in ("nesterov", "flip", "skip_unreadable"):
+        for name in ("nesterov", "flip", "skip_unreadable", "choose_epoch"):
             value = getattr(self, name)
             if type(value).__name__ in ("bool", "bool_"):  # NumPy's too
                 object.__setattr__(self, name, bool(value))
@@ -214,6 +228,12 @@ class Run:
         for name in ("ema", "holdout", "label_smoothing", "beta1", "beta2"):
             if getattr(self, name) == 1:
                 raise UsageError(f"{name} must be below 1")
+        if self.shrink_schedule != "constant" and not self.shrink:
+            raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
+        if self.choose_epoch and self.holdout == 0:
+            raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
+        if self.ema and self.ema_horizon:
+            raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
         if self.eps == 0:
             raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
         if self.optimizer is not None:
@@ -226,6 +246,13 @@ class Run:
                         f"{name} is for data of your own, and dataset is {self.dataset!r}"
                         f"{meant_source(self.dataset)}: give csv:FILE, folder:DIR or npz:FILE"
                     )
+
+    @property
+    def usual_holdout(self) -> float:
+        """The fraction that is held out of data with something to test on."""
+        if self.holdout is None:
+            return 0.1 if self.choose_epoch else 0.0
+        return self.holdout
 
     def _has_lists(self) -> bool:
         """Whether its data set is images in files with lists, of which some may be damaged."""
@@ -267,7 +294,7 @@ class Run:
             dataset, own.paths["data"] = content.name, self._source().to_json()
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
-        holdout = 0.0 if self.holdout is None else self.holdout
+        holdout = self.usual_holdout
         if self.fold and (not holdout or self.fold > round(1 / holdout)):
             parts = f"one of {round(1 / holdout)} parts" if holdout else "a part of a holdout"
             raise UsageError(f"fold={self.fold} is {parts}; give holdout=0.2 for five folds, say")
@@ -319,6 +346,8 @@ class Run:
         values["imports"] = imports
         if self.weights:
             values["weights"] = own.file(self.weights, "weights")
+        if self.shrink:  # it is a penalty on the weights itself
+            l1, decay = self.l1 or 0.0, self.weight_decay or 0.0
         if decay is not None:
             values["weight_decay"] = decay
         if not values["weight_decay"]:
@@ -471,6 +500,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "schedule_by": ("epoch", "step"),
     "optimizer": tuple(catalogue.OPTIMIZERS),
     "decay_on": ("all", "matrices"),
+    "shrink_schedule": ("constant", "linear"),
     "class_weight": ("none", "balanced"),
     "precision": ("auto", "bf16", "tf32", "fp32"),
     "stream": ("auto", "yes", "no"),

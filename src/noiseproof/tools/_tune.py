@@ -167,10 +167,11 @@ def tune(
         (Path(out) / LOCKS).mkdir(parents=True, exist_ok=True)
         storage = f"sqlite:///{(Path(out) / FILE).absolute()}"
         alone = FileLock(Path(out) / LOCKS / FILE)  # of two that make the tables at once one fails
-    with _quiet(optuna):
+    with _quiet(optuna), contextlib.ExitStack() as stack:
         with alone:
+            kept = stack.enter_context(_opened(optuna, storage))
             found = optuna.create_study(
-                study_name=study or space.name, storage=storage, load_if_exists=True,
+                study_name=study or space.name, storage=kept, load_if_exists=True,
                 direction="maximize",
                 pruner=optuna.pruners.MedianPruner(
                     n_startup_trials=_STARTUP, n_warmup_steps=max(1, space.middle.epochs // 3)
@@ -188,6 +189,19 @@ def tune(
     final = run if space.data is not None or space.asked_holdout else replace(run, holdout=None)
     command = "" if space.data is not None else command_of(final)
     return Tuning(final, ended, space.num_held_out, command, found.study_name)
+
+
+@contextlib.contextmanager
+def _opened(optuna: Any, url: str | None) -> Iterator[Any]:
+    """A storage of Optuna's, in memory if there is no URL; its connections are closed again."""
+    storage = optuna.storages.get_storage(url)
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        engine = getattr(getattr(storage, "_backend", None), "engine", None)
+        if engine is not None:
+            engine.dispose()
 
 
 @dataclass(frozen=True)

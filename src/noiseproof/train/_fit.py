@@ -280,7 +280,7 @@ def _suited_to(run: Run, data: Dataset | None) -> tuple[Run, catalogue.Protocol 
     if not len(data.test) and run.holdout is None:
         run = replace(run, holdout=catalogue.suited_holdout(len(data.train)))
     shape = tuple(data.train.inputs.shape[1:])
-    return run, catalogue.suited(data.kind, shape, len(data.train), run.holdout or 0.0)
+    return run, catalogue.suited(data.kind, shape, len(data.train), run.usual_holdout)
 
 
 def _user_losses(runs: Iterable[ResolvedRun]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import math
 import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from ..runs import ResolvedRun
 from ._checkpoint import Checkpoint, Writer, differing_settings, read
 from ._digest import difference
 from ._examples import keep_examples
-from ._measure import PATIENCE, gave_classes_up
-from ._model import EMA_MODEL, INPUTS, MODEL
+from ._measure import CHOSEN_EPOCH, PATIENCE, gave_classes_up
+from ._model import CHOSEN_MODEL, EMA_MODEL, INPUTS, MODEL
 from ._ranks import Ranks
 from ._setup import Setup
 from ._trainer import RunTrainer
@@ -59,6 +59,8 @@ class Result:
         folder: where its results are kept, if anywhere.
         network: trained, on the CPU; None if it was trained another time.
         ema_network: the same with the EMA of the weights, where the run asked for one.
+        chosen_network: with the weights of the chosen epoch, where the run asked for a choice:
+            those of the EMA where there is one.
         error: why it ended early, if it did.
     """
 
@@ -68,6 +70,7 @@ class Result:
     network: nn.Module | None = None
     ema_network: nn.Module | None = None
     error: str | None = None
+    chosen_network: nn.Module | None = None
 
     @property
     def accuracy(self) -> float:
@@ -77,6 +80,15 @@ class Result:
         """
         column = accuracy_column(self.history[-1]) if self.history else None
         return math.nan if column is None else self.history[-1][column]
+
+    @property
+    def chosen_epoch(self) -> int | None:
+        """The epoch, from 1, whose weights were chosen by what was held out; None without choice.
+
+        It is the last one unless the best is better by more than one paired standard error.
+        """
+        chosen = self.history[-1].get(CHOSEN_EPOCH, math.nan) if self.history else math.nan
+        return None if math.isnan(chosen) else int(chosen)
 
     def __repr__(self) -> str:
         return f"Result({self.run}, accuracy {self.accuracy:.4f})"
@@ -242,19 +254,36 @@ class Job:
         if state.ema_weights is not None:
             ema_network = copy.deepcopy(network)
             state.write_back(ema_network, ema=True)
-        if self.folder is not None:
-            self._finish(network, ema_network)
         path = None if self.folder is None else self.folder.path
-        return Result(self.run, self.history, path, network, ema_network, self.error)
+        result = Result(self.run, self.history, path, network, ema_network, self.error)
+        if self.trainer.best is not None and result.chosen_epoch is not None:
+            result = replace(result, chosen_network=self._chosen(network, result.chosen_epoch))
+        if self.folder is not None:
+            self._finish(result)
+        return result
 
-    def _finish(self, network: nn.Module, ema_network: nn.Module | None) -> None:
+    def _chosen(self, network: nn.Module, epoch: int) -> nn.Module:
+        """A copy of the network with the weights of the chosen epoch: the best, or the last."""
+        state, best, made = self.trainer.state, self.trainer.best, copy.deepcopy(network)
+        assert best is not None
+        if epoch == len(self.history):
+            state.write(made, *state.averaged())
+        else:
+            state.write(made, best.weights, best.buffers)
+        return made
+
+    def _finish(self, result: Result) -> None:
         assert self.folder is not None
         self.folder.write_history(self.history)
         if self.error is None and self.keep_model:
             self.trainer.inputs.write(self.folder.path / INPUTS)
-            _save_network(network, self.folder.path / MODEL)
-            if ema_network is not None:
-                _save_network(ema_network, self.folder.path / EMA_MODEL)
+            for made, name in (
+                (result.network, MODEL),
+                (result.ema_network, EMA_MODEL),
+                (result.chosen_network, CHOSEN_MODEL),
+            ):
+                if made is not None:
+                    _save_network(made, self.folder.path / name)
         if self.error is None:
             keep_examples(self.trainer, self.folder)
             if (held_out := self.trainer.held_out()) is not None:

@@ -16,13 +16,19 @@ from .._errors import UsageError, require
 from .._imports import LIBRARIES, is_import, without_digest
 from ..results import Folder
 from ..runs import ResolvedRun
-from ._model import EMA_MODEL, MODEL, Inputs, Model
+from ._model import CHOSEN_MODEL, EMA_MODEL, MODEL, Inputs, Model
 
 Network = nn.Module | Callable[..., nn.Module] | str
 _OF_A_LIBRARY = re.compile(r"[\w.]+", re.ASCII)  # no address that a library would fetch
 
 
-def load(path: Path | str, *, network: Network | None = None, ema: bool = False) -> Model:
+def load(
+    path: Path | str,
+    *,
+    network: Network | None = None,
+    ema: bool = False,
+    chosen: bool = False,
+) -> Model:
     """The trained model of a run, ready to predict.
 
     The weights are read without running code. A network that the folder of a run names as
@@ -34,6 +40,7 @@ def load(path: Path | str, *, network: Network | None = None, ema: bool = False)
         network: one of the same architecture, or what makes it, or ``"module:name"``, for a run
             that was given a network of your own; the weights are loaded into it.
         ema: load the exponential moving average of the weights.
+        chosen: load those of the epoch that was chosen (`Run.choose_epoch`).
 
     >>> import tempfile
     >>> from noiseproof import data, train
@@ -45,20 +52,30 @@ def load(path: Path | str, *, network: Network | None = None, ema: bool = False)
     torch.Size([360])
     """
     path = Path(path)
+    if ema and chosen:
+        raise UsageError("ema are the averaged weights of the last epoch: give ema or chosen")
+    weights = EMA_MODEL if ema else CHOSEN_MODEL if chosen else MODEL
     if path.is_file() or path.suffix == ".safetensors":
-        return _from_file(path, network, ema)
-    return _from_folder(path, network, ema)
+        return _from_file(path, network, weights)
+    return _from_folder(path, network, weights)
 
 
-def _from_folder(path: Path, network: Network | None, ema: bool) -> Model:
+_HINTS = {
+    MODEL: "noiseproof train keeps it, and a bench with --keep-models",
+    EMA_MODEL: "train it with ema=0.999 or ema_horizon=0.02",
+    CHOSEN_MODEL: "train it with choose_epoch=True",
+}
+
+
+def _from_folder(path: Path, network: Network | None, name: str) -> Model:
     kept = Folder(path)
     described = kept.read_json("run.json")
-    weights = path / (EMA_MODEL if ema else MODEL)
+    weights = path / name
     if described is None or not weights.exists():
-        missing = weights.name if described is not None else "run.json"
-        keeps = "noiseproof train keeps it, and a bench with --keep-models"
-        hint = "; train it with ema=0.999" if ema else f"; {keeps}"
-        raise UsageError(f"{path} has no {missing}{hint if described is not None else ''}")
+        if not path.is_dir():
+            raise UsageError(f"there is no folder {path}")
+        missing = f"{name}; {_HINTS[name]}" if described is not None else "run.json"
+        raise UsageError(f"{path} has no {missing}")
     inputs, settings = Inputs.read(kept), described.get("settings", {})
     made = _network(network, settings, inputs, f"the run {path}", may_import=True)
     try:
@@ -68,15 +85,16 @@ def _from_folder(path: Path, network: Network | None, ema: bool) -> Model:
     return _filled(made, tensors, inputs, settings, weights)
 
 
-def _from_file(path: Path, network: Network | None, ema: bool) -> Model:
+def _from_file(path: Path, network: Network | None, weights: str) -> Model:
     if path.suffix in (".pt2", ".onnx"):
         raise UsageError(
             f"{path} is a program for others to run; give the folder of the run or .safetensors"
         )
     if path.suffix != ".safetensors":
         raise UsageError(f"{path} is no .safetensors; give that, or the folder of the run")
-    if ema:
-        raise UsageError(f"{path} holds one set of weights; export the run with --ema for those")
+    if weights != MODEL:
+        flag = "--ema" if weights == EMA_MODEL else "--chosen"
+        raise UsageError(f"{path} holds one set of weights; export the run with {flag} for those")
     if not path.exists():
         raise UsageError(
             f"there is no file {path}; noiseproof export RUN --to safetensors writes one"

@@ -19,6 +19,8 @@ BINS = 15  # of the calibration error
 DIVERGED_STEP = "diverged_step"
 """The key of the first step whose loss or gradient is not finite, -1 for none; no column."""
 UNPREDICTED = "unpredicted_classes"
+CHOSEN_EPOCH = "chosen_epoch"
+CHANGED = "changed_predictions"
 MIN_TEST_SAMPLES = 5  # of a class that is expected to be predicted
 PATIENCE = 10  # epochs in which classes are not predicted before that is remarked on
 

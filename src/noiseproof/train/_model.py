@@ -19,6 +19,7 @@ from ..results import Folder
 from ..sources import Kind
 
 MODEL, EMA_MODEL, INPUTS = "model.pt", "model-ema.pt", "model.json"
+CHOSEN_MODEL = "model-chosen.pt"
 _LARGEST = 3e38  # of float32
 
 

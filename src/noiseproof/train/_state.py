@@ -28,6 +28,7 @@ class TrainState:
         compute_dtype: of the matrices that the network computes with; None for float32.
         optimizer: what updates the weights.
         ema: decay of an exponential moving average of the weights; 0 for none.
+        shrinks: whether updates shrink the weights, in units of their mean size at the start.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class TrainState:
         compute_dtype: torch.dtype | None,
         optimizer: Optimizer,
         ema: float = 0.0,
+        *,
+        shrinks: bool = False,
     ) -> None:
         parameters = {n: p for n, p in network.named_parameters() if p.requires_grad}
         if not parameters:
@@ -79,9 +82,14 @@ class TrainState:
             *(v for _, v in self.views(self.compute_grad, stop=copied)),
             *(v for _, v in self.views(self.grad, start=copied)),
         ]
+        self.start_scale = self._mean_size() if shrinks else None
         self.ema_decay = ema
         self.ema_weights = self.weights.clone() if ema else None
         self.ema_buffers = {n: b.clone() for n, b in self.buffers.items()} if ema else {}
+
+    def _mean_size(self) -> Tensor:
+        """The mean absolute value of the matrices or, in a network without any, of all weights."""
+        return self.weights[: self._num_matrix_weights or None].abs().mean()
 
     def _leaves(self, weights: Tensor, compute_weights: Tensor | None) -> dict[str, Tensor]:
         """The tensors that the network computes with, which gradients are taken of."""
@@ -166,6 +174,8 @@ class TrainState:
         """All that must be saved to go on from here; the tensors themselves, not copies."""
         saved = {"weights": self.weights, **self.optimizer_buffers}
         saved |= {f"buffer.{n}": b for n, b in self.buffers.items()}
+        if self.start_scale is not None:
+            saved["start_scale"] = self.start_scale
         if self.ema_weights is not None:
             saved["ema"] = self.ema_weights
             saved |= {f"ema.{n}": b for n, b in self.ema_buffers.items()}
@@ -199,9 +209,17 @@ class TrainState:
     @torch.no_grad()
     def write_back(self, network: nn.Module, *, ema: bool = False) -> None:
         """Copy the weights and buffers, or their EMA, into a network of the same shape."""
-        use_ema = ema and self.ema_weights is not None
-        flat = self.ema_weights if use_ema and self.ema_weights is not None else self.weights
-        buffers = self.ema_buffers if use_ema else self.buffers
+        self.write(network, *(self.averaged() if ema else (self.weights, self.buffers)))
+
+    def averaged(self) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The EMA of the weights, flat, and of the buffers; without one the last ones."""
+        if self.ema_weights is None:
+            return self.weights, self.buffers
+        return self.ema_weights, self.ema_buffers
+
+    @torch.no_grad()
+    def write(self, network: nn.Module, flat: Tensor, buffers: Mapping[str, Tensor]) -> None:
+        """Copy flat weights and buffers into a network of the same shape."""
         parameters = dict(network.named_parameters())
         for name, view in self.views(flat):
             parameters[name].copy_(view)
@@ -210,12 +228,12 @@ class TrainState:
                 buffer.copy_(buffers[name])
 
     @torch.no_grad()
-    def step(self, lr: Tensor, *, fused: bool) -> Tensor:
+    def step(self, lr: Tensor, *, fused: bool, shrink: Tensor | None = None) -> Tensor:
         """One update by the gathered gradient; returns its norm before it was clipped."""
         compute = self.compute_weights if self.compute_weights is not None else self.compute_grad
         norm = self.optimizer.step(
             self.weights, self.optimizer_buffers, self.compute_grad, self.grad, lr, compute,
-            num_matrix_weights=self._num_matrix_weights, fused=fused,
+            num_matrix_weights=self._num_matrix_weights, fused=fused, shrink=shrink,
         )  # fmt: skip
         if self.ema_weights is not None:
             self._update_ema(self.ema_weights, 1 - self.ema_decay)
@@ -223,8 +241,14 @@ class TrainState:
 
     def _update_ema(self, ema_weights: Tensor, weight: float) -> None:
         ema_weights.lerp_(self.weights, weight)
+        now = self.buffers
+        floating: tuple[list[Tensor], list[Tensor]] = ([], [])
+        others: tuple[list[Tensor], list[Tensor]] = ([], [])
         for name, average in self.ema_buffers.items():
-            if average.is_floating_point():
-                average.lerp_(self.buffers[name], weight)
-            else:
-                average.copy_(self.buffers[name])
+            into, values = floating if average.is_floating_point() else others
+            into.append(average)
+            values.append(now[name])
+        if floating[0]:  # one kernel for the statistics of all layers
+            torch._foreach_lerp_(*floating, weight)
+        if others[0]:
+            torch._foreach_copy_(*others)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from .. import kernels
+from .._errors import UsageError
 from .._seeds import derive
 from ..data import ImageFiles, Loader, parts_of, select
 from ..data import Inputs as Samples
@@ -21,7 +22,10 @@ from ..losses import Loss
 from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
 from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, HeldOut
 from ..runs import ResolvedRun
+from ._choice import BestEpoch
 from ._measure import (
+    CHANGED,
+    CHOSEN_EPOCH,
     DIVERGED_STEP,
     MIN_TEST_SAMPLES,
     UNPREDICTED,
@@ -118,7 +122,14 @@ class RunTrainer:
         self.validation = validation
         self.compute_dtype = compute_dtype
         device = loader.device
-        self.state = TrainState(start, device, compute_dtype, optimizer_of(run), run.ema)
+        self.state = TrainState(
+            start,
+            device,
+            compute_dtype,
+            optimizer_of(run),
+            run.ema_decay(steps=len(loader)),
+            shrinks=run.shrink > 0,
+        )
         self.start = start
         if device.type == "cpu" and network is start:
             self.state.adopt(network)
@@ -147,6 +158,7 @@ class RunTrainer:
         self._step = torch.zeros((), dtype=torch.int64, device=device)
         self._total_steps = torch.zeros((), dtype=torch.int64, device=device)
         self._lr = torch.zeros((self.steps,) if run.lr_varies else (), device=device)
+        self._shrink = torch.zeros(self.steps, device=device) if run.shrink else None
         self._mixup = Mixup(run.mixup, n, batch, device, run.seed) if run.mixup else None
         self._batch_offsets = torch.arange(batch, device=device)
         # A partner in mixup may be another rank's, so that all are read.
@@ -156,6 +168,11 @@ class RunTrainer:
         self._losses = torch.zeros(self.steps, device=device)
         self._norms = torch.zeros(self.steps, device=device)
         self._predicted = torch.zeros(n, dtype=torch.int64, device=device)
+        # What an epoch is chosen by, and the predictions of the epoch before.
+        self.best = None
+        if run.choose_epoch and validation is not None:
+            self.best = BestEpoch(*self.state.averaged(), len(validation.labels))
+            self._predicted_before = torch.zeros_like(self._predicted)
         # Without a test set, what was held out of the noisy training set is evaluated on.
         self._evaluated = test if len(test.labels) else validation
         self._evaluated_name = TEST_ACCURACY if len(test.labels) else HELD_OUT_ACCURACY
@@ -178,6 +195,9 @@ class RunTrainer:
             self._lr.copy_(torch.tensor(lr))
         else:
             self._lr.fill_(self.run.lr_at(epoch))
+        if self._shrink is not None and self.state.start_scale is not None:
+            shares = self.run.shrink_at(epoch, steps=self.steps)
+            self._shrink.copy_(torch.tensor(shares)).mul_(self.state.start_scale)
         self._step.zero_()
         self._total_steps.fill_((epoch + 1) * self.steps)
 
@@ -227,7 +247,8 @@ class RunTrainer:
             self.ranks.sum_(self.state.compute_grad, self.state.grad)
             at = self._step.view(1)
             lr = self._lr.index_select(0, at) if self.run.lr_varies else self._lr
-            norm = self.state.step(lr, fused=self._fused)
+            shrink = None if self._shrink is None else self._shrink.index_select(0, at)
+            norm = self.state.step(lr, fused=self._fused, shrink=shrink)
             self._losses.index_copy_(0, at, loss.detach().to(self._losses.dtype).view(1))
             self._norms.index_copy_(0, at, norm.view(1))
             self._predicted.index_copy_(0, index, logits.detach().argmax(1))
@@ -268,21 +289,38 @@ class RunTrainer:
         row = {"train_loss": self._losses.mean()}
         row |= fit_to_labels(self._predicted, self.loader.labels, self.clean)
         evaluated, name = self._evaluated, self._evaluated_name
+        held_out = None  # the logits by which an epoch is chosen
         if evaluated is not None:
             logits = self._split_logits(self.state.tensors(), evaluated.inputs)
             row[name] = accuracy(logits, evaluated.labels)
             row["calibration_error"] = calibration_error(logits, evaluated.labels)
             self._unpredicted.copy_(unpredicted(logits, self._expected))
             row[UNPREDICTED] = self._unpredicted.sum()
+            held_out = logits
         row["gradient_norm"] = self._norms.mean()
         if self.validation is not None and self.validation is not evaluated:
-            logits = self._split_logits(self.state.tensors(), self.validation.inputs)
-            row[HELD_OUT_ACCURACY] = accuracy(logits, self.validation.labels)
+            held_out = self._split_logits(self.state.tensors(), self.validation.inputs)
+            row[HELD_OUT_ACCURACY] = accuracy(held_out, self.validation.labels)
         if self.state.ema_weights is not None and evaluated is not None:
-            logits = self._split_logits(self.state.ema_tensors(), evaluated.inputs)
-            row[f"{name}_ema"] = accuracy(logits, evaluated.labels)
+            averaged = self.state.ema_tensors()
+            held_out = self._split_logits(averaged, evaluated.inputs)
+            row[f"{name}_ema"] = accuracy(held_out, evaluated.labels)
+            if self.validation is not None and self.validation is not evaluated:
+                held_out = self._split_logits(averaged, self.validation.inputs)
+                row[f"{HELD_OUT_ACCURACY}_ema"] = accuracy(held_out, self.validation.labels)
+        if self.best is not None and self.validation is not None and held_out is not None:
+            row |= self._choose(self.best, held_out.argmax(1) == self.validation.labels)
         row[DIVERGED_STEP] = first_nonfinite(self._losses + self._norms)
         return row
+
+    def _choose(self, best: BestEpoch, correct: Tensor) -> dict[str, Tensor]:
+        epoch = self._total_steps // self.steps
+        changed = (self._predicted != self._predicted_before).float().mean()
+        self._predicted_before.copy_(self._predicted)
+        return {
+            CHOSEN_EPOCH: best.offer(epoch, correct, *self.state.averaged()),
+            CHANGED: torch.where(epoch == 1, torch.nan, changed),
+        }
 
     def copy_first_rank(self) -> None:
         """Make all that training changes what it is on rank 0."""
@@ -344,14 +382,22 @@ class RunTrainer:
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that must be saved to go on from here; the tensors themselves, not copies."""
-        return {**self.state.state_dict(), **self._loss_buffers()}
+        return {**self.state.state_dict(), **self._loss_buffers(), **self._choice()}
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Copy in what `state_dict` gave."""
-        buffers = self._loss_buffers()
+        buffers = self._loss_buffers() | self._choice()
+        if not buffers.keys() <= state_dict.keys():
+            raise UsageError("what was saved belongs to another loss or way to choose an epoch")
         self.state.load_state_dict({k: v for k, v in state_dict.items() if k not in buffers})
         for name, buffer in buffers.items():
             buffer.copy_(state_dict[name])
+
+    def _choice(self) -> dict[str, Tensor]:
+        """What is kept to choose an epoch."""
+        if self.best is None:
+            return {}
+        return {**self.best.state_dict(), "predicted_before": self._predicted_before}
 
     def _loss_buffers(self) -> dict[str, Tensor]:
         """The buffers of a user's own loss; ours have none that change."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ... import kernels
 from ...runs import ResolvedRun
-from ._gradient import clipped
+from ._gradient import clipped, soft_threshold_
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,14 @@ class AdamW:
         *,
         num_matrix_weights: int,
         fused: bool,
+        shrink: Tensor | None = None,
     ) -> Tensor:
         update = kernels.adamw if fused else adamw
         return update(
             weights, buffers["exp_avg"], buffers["exp_avg_sq"], buffers["step"], compute_grad, grad,
             lr, compute_weights, self.beta1, self.beta2, self.eps, self.weight_decay, self.clip,
             self.l1, num_decayed=num_matrix_weights if self.decay_on == "matrices" else None,
+            shrink=shrink,
         )  # fmt: skip
 
 
@@ -56,6 +58,7 @@ def adamw(
     weights: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: Tensor, compute_grad: Tensor,
     grad: Tensor, lr: Tensor, compute_weights: Tensor, beta1: float, beta2: float, eps: float,
     weight_decay: float, clip: float, l1: float, num_decayed: int | None = None,
+    shrink: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The plain twin of `noiseproof.kernels.adamw`."""
     grad, norm = clipped(weights, compute_grad, grad, clip, l1)
@@ -66,6 +69,8 @@ def adamw(
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     root = exp_avg_sq.sqrt().div_(_bias_correction(beta2, step).sqrt()).add_(eps)
     weights.addcmul_(exp_avg / root, lr / _bias_correction(beta1, step), value=-1)
+    if shrink is not None:
+        soft_threshold_(weights, shrink)
     compute_weights.copy_(weights[: compute_weights.numel()])
     return norm
 

@@ -36,6 +36,7 @@ class Optimizer(Protocol):
         *,
         num_matrix_weights: int,
         fused: bool,
+        shrink: Tensor | None = None,
     ) -> Tensor:
         """One update; returns the norm of the gradient before clipping.
 
@@ -49,5 +50,7 @@ class Optimizer(Protocol):
                 computes with; updated.
             num_matrix_weights: how many of the weights belong to matrices, which come first.
             fused: whether Triton kernels can be used.
+            shrink: by how much every weight is brought closer to zero after the update, a tensor of
+                one element; None for no such penalty.
         """
         ...

@@ -1,4 +1,4 @@
-"""The gradient that every optimizer begins with."""
+"""What optimizers share: the gradient that they begin with, the penalty that they end with."""
 
 from __future__ import annotations
 
@@ -18,3 +18,8 @@ def clipped(
     if clip:
         grad = grad * (clip / (norm + 1e-6)).clamp(max=1)
     return grad, norm
+
+
+def soft_threshold_(weights: Tensor, shrink: Tensor) -> None:
+    """Bring every weight closer to zero, and to zero exactly where it is no larger than that."""
+    weights.sub_(torch.clamp(weights, -shrink, shrink))

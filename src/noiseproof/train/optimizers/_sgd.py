@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ... import kernels
 from ...runs import ResolvedRun
-from ._gradient import clipped
+from ._gradient import clipped, soft_threshold_
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,21 @@ class SGD:
         *,
         num_matrix_weights: int,
         fused: bool,
+        shrink: Tensor | None = None,
     ) -> Tensor:
         update = kernels.sgd if fused else sgd
         return update(
             weights, buffers["momentum_buffer"], compute_grad, grad, lr, compute_weights,
             self.momentum, self.nesterov, self.weight_decay, self.clip, self.l1,
             num_decayed=num_matrix_weights if self.decay_on == "matrices" else None,
+            shrink=shrink,
         )  # fmt: skip
 
 
 def sgd(
     weights: Tensor, momentum_buffer: Tensor, compute_grad: Tensor, grad: Tensor, lr: Tensor,
     compute_weights: Tensor, momentum: float, nesterov: bool, weight_decay: float, clip: float,
-    l1: float, num_decayed: int | None = None,
+    l1: float, num_decayed: int | None = None, shrink: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The plain twin of `noiseproof.kernels.sgd`."""
     grad, norm = clipped(weights, compute_grad, grad, clip, l1)
@@ -66,5 +68,7 @@ def sgd(
     momentum_buffer.mul_(momentum).add_(grad)
     direction = grad.add(momentum_buffer, alpha=momentum) if nesterov else momentum_buffer
     weights.addcmul_(direction, lr, value=-1)
+    if shrink is not None:
+        soft_threshold_(weights, shrink)
     compute_weights.copy_(weights[: compute_weights.numel()])
     return norm
