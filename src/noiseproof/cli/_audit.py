@@ -238,11 +238,11 @@ def _report(
             ("sample", [s.name for s in suspects]),
             ("given", [s.given for s in suspects]),
             ("likely", [s.suggested for s in suspects]),
-            ("how likely wrong", [f"{s.score:.1%}" for s in suspects]),
+            ("how likely wrong", ["> 99%" if s.score > 0.99 else f"{s.score:.0%}" for s in suspects]),
         ]
         if found.annotators:
             columns.append(("annotator", [s.annotator for s in suspects]))
-        show(columns, right=["", "how likely wrong"], folds=["sample"])
+        show(columns, right=["", "how likely wrong"], folds=["sample", "given", "likely"])
         print()
     for title, shares in (
         ("class as given", found.by_class()),
