@@ -238,7 +238,7 @@ def _report(
             ("sample", [s.name for s in suspects]),
             ("given", [s.given for s in suspects]),
             ("likely", [s.suggested for s in suspects]),
-            ("how likely wrong", ["> 99%" if s.score > 0.99 else f"{s.score:.0%}" for s in suspects]),
+            ("how likely wrong", [_share(s.score) for s in suspects]),
         ]
         if found.annotators:
             columns.append(("annotator", [s.annotator for s in suspects]))
@@ -263,6 +263,10 @@ def _report(
         apply=apply,
     )  # fmt: skip
     say(f"go through them on {page}, by keyboard")
+
+
+def _share(score: float) -> str:
+    return "> 99%" if score > 0.99 else f"{score:.0%}"
 
 
 def _short(samples: Samples) -> str:
