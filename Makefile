@@ -54,7 +54,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip  # which takes half the time of older ones
 	$(BIN)/python -m pip install $(QUICKLY) --constraint constraints.txt --editable ".[dev]"
-	-$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null  # on all cores, where pip takes one
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # on all cores, where pip takes one
 	touch $@
 
 clean:
