@@ -16,6 +16,7 @@ from noiseproof.bench._work import WorkerConfig, work
 from noiseproof.cli import main
 from noiseproof.models import WeightsWarning
 from noiseproof.runs import Run
+from noiseproof.train import fit
 
 NETS = """
 from torch import nn
@@ -138,6 +139,16 @@ def test_a_grid_of_flags(own_modules, capsys, monkeypatch):
     with pytest.raises(SystemExit, match="2"):
         main()
     assert "--import is for a grid of flags, and quick is a bench" in capsys.readouterr().err
+
+
+def test_a_grid_of_flags_takes_class_weights(capsys, monkeypatch, tmp_path):
+    fit(Run(rate=0.2, epochs=1, class_weight="balanced", device="cpu", loss="ce"), out=tmp_path)
+    given = "bench --dataset digits --rate 0.2 --epochs 1 --seeds 0 --loss ce --dry-run --out"
+    for weight, done in (("balanced", 1), ("none", 0)):
+        flags = [*given.split(), str(tmp_path), "--class-weight", weight]
+        monkeypatch.setattr(sys, "argv", ["noiseproof", *flags])
+        main()
+        assert f"{done} done" in capsys.readouterr().out
 
 
 @pytest.mark.slow

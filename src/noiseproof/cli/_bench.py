@@ -56,6 +56,8 @@ class GridFlags:
     """learning rates, each of which is tried; by default the one that suits the data"""
     batch_size: int | None = None
     """samples a step; by default what suits the data"""
+    class_weight: Literal["none", "balanced"] = "none"
+    """weights of the classes in the loss; balanced where some classes are rare"""
     imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
     """modules of your own to import first, whose registered losses a text may then name"""
     weights: str = ""
