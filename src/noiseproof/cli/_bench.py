@@ -81,7 +81,7 @@ def bench(
     seeds: tuple[int, ...] = (),
     epochs: int | None = None,
     protocol: Literal["paper", "authors"] | None = None,
-    grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # noqa: B008  # frozen
+    grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # frozen
     title: Annotated[str, tyro.conf.arg(name="name", metavar="TITLE")] = "",
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
     data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
