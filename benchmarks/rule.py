@@ -1,19 +1,24 @@
 """One setting for any noise: how it is chosen without test images, and how it is then tried.
 
-    python benchmarks/rule.py trial                     # the machinery on digits, on a CPU
-    python benchmarks/rule.py data DIR                  # writes the two sets to choose on
-    python benchmarks/rule.py choose 1 --data DIR       # 2 and 3 with --shrink and --loss
-    python benchmarks/rule.py agree pairs --data DIR    # two networks, each on half of the samples
-    python benchmarks/rule.py proof cifar10 --seeds 0   # once RULE below is set
-    python benchmarks/rule.py table choose              # what came out; or of a bundle, FILE.jsonl
+    python benchmarks/rule.py parts digits --seeds 0 1 2   # what each part adds, on a CPU
+    python benchmarks/rule.py data DIR                 # writes the two sets to choose on
+    python benchmarks/rule.py choose --data DIR        # weights of the loss by penalty, seed 10
+    python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --variant grows floor
+    python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --seeds 11 12
+    python benchmarks/rule.py agree --data DIR --set pairs   # two networks, each on half
+    python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
+    python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
+    python benchmarks/rule.py keep choose              # into rule/choose.jsonl, beside this file
 
-``--dry-run`` lists the runs and what they are expected to take on one H200. Runs are packed, go on
-from where they stopped, and are kept under --out. Every run averages its weights and, unless it is
-a baseline on all data, holds a tenth out and chooses an epoch by it.
+``--dry-run`` lists the runs and what they are expected to take on one H200. Runs that are done are
+not trained again, those that were stopped go on, and any number of processes may share --out. Every
+run averages its weights and, unless it is a baseline on all data, holds a tenth out and chooses an
+epoch by it.
 
 The choice is made on two sets, by the clean labels of 5,000 training images set aside: CIFAR-10 at
 rates 0.5 and 0.7, and 100 classes of two MNIST digits side by side at 0.5 and 0.8, with seeds 10 to
-12. No test image is read. Network, epochs and learning rate are those of the paper's protocol.
+12. No test image is read. Network, epochs and learning rate are those of the paper's protocol. What
+it comes to is written into ``noiseproof/catalogue/_auto.py``, which is what ``auto`` trains with.
 """
 
 from __future__ import annotations
@@ -21,24 +26,33 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from noiseproof import bench as benches
+from noiseproof import results
+from noiseproof.bench import Bench, RunEvent
+from noiseproof.catalogue import AUTO_BRINGS
 from noiseproof.runs import Run
 
-RULE: dict[str, Any] | None = None
-"""What the proof is run with: loss (a text, or one for each number of classes), shrink,
-shrink_schedule, lr_floor as a share of lr, ema_horizon. Set from the table of the choice, and
-committed before the first run of the proof."""
+COMMITTED = Path(__file__).parent / "rule"
+"""Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl."""
+CHOSEN = False
+"""Whether auto is what the choice came to: set and committed before the first run of the proof."""
 
-LOSSES = {"few": "nce + amse(a=30)", "many": "5*nce + amse(a=20)"}  # JAL-CE's, by classes
-SHRINK = (1.0, 2.0, 4.0, 8.0, 16.0)
+WEIGHTS: dict[str, Callable[[int], str]] = {  # of the loss, by the number of classes
+    "jal": lambda k: f"{max(1.0, k / 20):g}*nce + amse(a={30 if k <= 20 else 20})",  # as published
+    "even": lambda k: f"{k / 2:g}*nce + amse(a={2 * k})",  # the passive part's is the same for all
+}
+SHRINK = (1.0, 4.0, 16.0)
 HORIZON = 0.02  # of the average, as a share of all steps
-VARIANTS: dict[str, dict[str, Any]] = {  # of stage 2, each beside the setting as it is
+VARIANTS: dict[str, dict[str, Any]] = {  # each beside the setting as it is
+    "": {},
     "grows": {"shrink_schedule": "linear"},
     "floor": {"lr_floor": 0.1},  # of lr
     "short": {"ema_horizon": 0.01},
@@ -46,15 +60,16 @@ VARIANTS: dict[str, dict[str, Any]] = {  # of stage 2, each beside the setting a
 }
 SETS: dict[str, dict[str, Any]] = {  # what the paper's protocol has for them
     "cifar10": {
-        "rates": (0.5, 0.7), "model": "cnn8", "epochs": 120, "lr": 0.01, "batch_size": 128,
+        "rates": (0.7, 0.5), "model": "cnn8", "epochs": 120, "lr": 0.01, "batch_size": 128,
         "crop": 4, "flip": True,
     },
     "pairs": {
-        "rates": (0.5, 0.8), "model": "cnn4", "epochs": 50, "lr": 0.01, "batch_size": 128,
+        "rates": (0.8, 0.5), "model": "cnn4", "epochs": 50, "lr": 0.01, "batch_size": 128,
         "crop": 0, "flip": False,
     },
 }  # fmt: skip
-SECONDS = {"cifar10": 25, "pairs": 12, "cifar100": 250}  # of a packed run on one H200
+CLASSES = {"cifar10": 10, "pairs": 100}
+SECONDS = {"cifar100": 250, "cifar10": 25, "pairs": 12}  # of a packed run on one H200
 ASIDE = 5_000
 CELLS: dict[str, list[dict[str, Any]]] = {
     "cifar10": [
@@ -65,6 +80,25 @@ CELLS: dict[str, list[dict[str, Any]]] = {
     "cifar100": [
         {"noise": "symmetric", "rate": 0.8}, {"noise": "symmetric", "rate": 0.6},
         {"noise": "asymmetric", "rate": 0.4}, {"noise": "cifar100n", "rate": 0.0},
+    ],
+    "news": [{}],  # the labels as people gave them
+}  # fmt: skip
+PARTS: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "without the penalty": {"shrink": 0.0},  # the protocol's weight decay
+    "without the average": {"ema_horizon": 0.0},
+    "without the choice": {"choose_epoch": False},  # all samples, to the last epoch
+    "without the loss": {"loss": "ce", **AUTO_BRINGS},
+    "cross entropy": {"loss": "ce"},
+}
+PARTS_ON: dict[str, list[dict[str, Any]]] = {
+    "digits": [
+        {"noise": "none"}, *({"noise": "symmetric", "rate": rate} for rate in (0.2, 0.4, 0.6)),
+        {"noise": "asymmetric", "rate": 0.4},
+    ],
+    "cifar10": [
+        {"noise": "none"}, *({"noise": "symmetric", "rate": rate} for rate in (0.4, 0.8)),
+        {"noise": "asymmetric", "rate": 0.4}, {"noise": "cifar10n-worst"},
     ],
 }  # fmt: skip
 
@@ -100,83 +134,103 @@ def _write(path: Path, images: Any, labels: Any, train: Any, test: Any) -> None:
     )
 
 
-def setting(name: str, folder: Path, **changed: Any) -> list[Run]:
-    """A run for each rate of a set to choose on; a floor is a share of the learning rate."""
-    fixed = {k: v for k, v in SETS[name].items() if k != "rates"}
-    values = {"ema_horizon": HORIZON, "choose_epoch": True, **fixed, **changed}
-    values["lr_floor"] = values["lr"] * values.get("lr_floor", 0.0)
-    source = f"npz:{folder / name}.npz"
-    return [
-        Run(dataset=source, noise="symmetric", rate=rate, **values) for rate in SETS[name]["rates"]
-    ]
-
-
 def choice(
-    stage: int, folder: Path, shrinks: Sequence[float], losses: Sequence[str], variant: str
+    folder: Path,
+    sets: Iterable[str],
+    weights: Iterable[str],
+    shrinks: Iterable[float],
+    variants: Iterable[str],
+    seeds: Iterable[int],
 ) -> list[Run]:
-    """The runs of a stage: loss by penalty; then the variants; then the other seeds."""
-    runs: list[Run] = []
-    for name in SETS:
-        for loss in losses:
-            for shrink in shrinks:
-                base = {"loss": LOSSES[loss], "shrink": shrink}
-                if stage == 1:
-                    runs += setting(name, folder, **base, seed=10)
-                elif stage == 2:
-                    for changed in VARIANTS.values():
-                        runs += setting(name, folder, **base, **changed, seed=10)
-                else:
-                    for seed in (11, 12):
-                        changed = VARIANTS.get(variant, {})
-                        runs += setting(name, folder, **base, **changed, seed=seed)
-    return runs
-
-
-def proof(dataset: str, seeds: Iterable[int]) -> list[Run]:
-    """The rule and what it is held against, cell by cell."""
-    if RULE is None:
-        raise SystemExit("RULE is not set: choose first, and commit the setting")
-    rule = dict(RULE)
-    loss, floor = rule.pop("loss"), rule.pop("lr_floor", 0.0)
-    lr, classes = {"cifar10": (0.01, 10), "cifar100": (0.1, 100)}[dataset]
-    ours = {"loss": loss if isinstance(loss, str) else loss[classes], "lr_floor": floor * lr}
-    average = {"ema_horizon": rule["ema_horizon"]}
+    """Every combination, at the rates of each set; a floor is a share of the learning rate."""
     runs = []
-    for seed in seeds:
-        for cell in CELLS[dataset]:
-            at = {"dataset": dataset, "seed": seed, **cell}
-            runs.append(Run(**at, **ours, **rule, choose_epoch=True))
-            for published in ("jal-ce", "anl-ce"):
-                runs.append(Run(**at, loss=published, **average))
-                if dataset == "cifar10":
-                    runs.append(Run(**at, loss=published, **average, choose_epoch=True))
+    for seed, shrink, weigh, variant, name in product(seeds, shrinks, weights, variants, sets):
+        fixed = {k: v for k, v in SETS[name].items() if k != "rates"}
+        values = {"ema_horizon": HORIZON, "choose_epoch": True, **fixed, **VARIANTS[variant]}
+        values["lr_floor"] = values["lr"] * values.get("lr_floor", 0.0)
+        values |= {"loss": WEIGHTS[weigh](CLASSES[name]), "shrink": shrink, "seed": seed}
+        source = f"npz:{folder / name}.npz"
+        runs += [
+            Run(dataset=source, noise="symmetric", rate=rate, **values)
+            for rate in SETS[name]["rates"]
+        ]
     return runs
 
 
-def trial() -> list[Run]:
-    """The same machinery on digits, which come with the package."""
-    penalties: list[dict[str, Any]] = [{"shrink": c} for c in (0.0, 0.5, *SHRINK)]
-    penalties += [{"shrink": 4.0, "shrink_schedule": "linear"}]
-    fixed: dict[str, Any] = {"loss": "nce+mae", "device": "cpu", "seed": 10}
-    fixed |= {"noise": "symmetric", "ema_horizon": HORIZON, "choose_epoch": True}
-    return [Run(rate=rate, **penalty, **fixed) for rate in (0.5, 0.7) for penalty in penalties]
+def proof(name: str, seeds: Iterable[int], folder: Path = Path()) -> list[Run]:
+    """The rule and what it is held against, cell by cell."""
+    if not CHOSEN:
+        raise SystemExit("auto is not what was chosen yet: choose first, and commit the setting")
+    known: dict[str, Any] = {"dataset": name}
+    if name == "news":
+        files = {part: str(folder / f"{part}.csv.gz") for part in ("train", "test")}
+        known = {"dataset": f"csv:{files['train']}", "test": files["test"]}
+        known |= {"text": "text", "truth": "gt"}
+    runs = []
+    for seed, cell in product(seeds, CELLS[name]):
+        at = {**known, "seed": seed, **cell}
+        runs.append(Run(**at, loss="auto"))
+        for published in ("jal-ce", "anl-ce", *(["ce"] if name == "news" else [])):
+            runs.append(Run(**at, loss=published, ema_horizon=HORIZON))
+            if name != "cifar100":
+                runs.append(Run(**at, loss=published, ema_horizon=HORIZON, choose_epoch=True))
+    return runs
 
 
-def train(runs: Sequence[Run], kind: str, out: Path, root: str | None, dry: bool) -> None:
-    seconds = sum(SECONDS.get(_set(run), 2) for run in runs)
-    print(f"{len(runs)} runs, about {seconds:,} s packed on one H200", flush=True)
-    if dry:
-        for run in runs:
+def parts(name: str, seeds: Iterable[int]) -> list[Run]:
+    """What each part of auto adds: the whole, the whole without one of them, and nothing of it."""
+    runs = []
+    for seed, cell in product(seeds, PARTS_ON[name]):
+        at = {"dataset": name, "seed": seed, **cell}
+        runs += [Run(**at, **{"loss": "auto", **changed}) for changed in PARTS.values()]
+    return runs
+
+
+def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
+    if given.precision:
+        runs = [replace(run, precision=given.precision) for run in runs]
+    kept = {record.hash for record in results.read(*_bundles(kind)).records}
+    new = [run for run in dict.fromkeys(runs) if kept.isdisjoint(r.hash for r in run.resolutions())]
+    bench = Bench(f"rule-{kind}", "one setting for any noise", "", tuple(new))
+    out = given.out / kind
+    plan = benches.plan(bench, out)
+    seconds = sum(SECONDS.get(_set(run), 2) for run in plan.waiting)
+    print(f"{len(runs)} runs, {len(runs) - len(plan.waiting)} done; the others about {seconds:,} s "
+          "packed on one H200", flush=True)  # fmt: skip
+    if given.dry_run:
+        for run in plan.waiting:
             print(f"  {_line(run)}")
         return
-    from noiseproof.train import Progress, fit_many
+    names = {r.hash: _line(run) for run in plan.waiting for r in plan.resolutions(run)}
 
-    def told(at: Progress) -> None:
-        if at.epoch == at.epochs:
-            print(f"  {at.run}: {at.row.get('test_accuracy_ema', math.nan):.2%}", flush=True)
+    def told(event: RunEvent) -> None:
+        if event.what == "ended":
+            print(f"  {names[event.hash]}: {event.error or f'{event.accuracy:.2%}'}", flush=True)
+        elif event.what == "epoch" and event.epoch % 10 == 0:
+            print(f"  {names[event.hash]}: epoch {event.epoch}, {event.accuracy:.2%}", flush=True)
 
-    results = fit_many(runs, out=out / kind, data_root=root, keep_models=False, on_epoch=told)
-    print(f"{sum(r.error is None for r in results)} of {len(runs)} ended well")
+    outcome = benches.run(plan, out, data_root=_root(given), watch=told)
+    ended = sum(record.error is None for record in outcome.records)
+    print(f"{ended} of {len(bench)} ended well, {outcome.seconds:,.0f} s")
+    for run, why in outcome.failed:
+        print(f"  {_line(run)}: {why}")
+
+
+def keep(kind: str, out: Path) -> None:
+    """Add what is done to the runs that are kept."""
+    reading = results.read(*_bundles(kind), out / kind)
+    COMMITTED.mkdir(exist_ok=True)
+    results.write_bundle(COMMITTED / f"{kind}.jsonl", reading.records)
+    print(f"{len(reading.records)} runs in {COMMITTED / kind}.jsonl", *reading.problems, sep="\n")
+
+
+def _bundles(kind: str) -> list[Path]:
+    path = COMMITTED / f"{kind}.jsonl"
+    return [path] if path.exists() else []
+
+
+def _root(given: argparse.Namespace) -> str | None:
+    return given.data_root or os.environ.get("NOISEPROOF_DATA")
 
 
 def _set(run: Any) -> str:
@@ -185,6 +239,7 @@ def _set(run: Any) -> str:
 
 
 def _line(run: Any, chosen: str = "") -> str:
+    run = run.resolve() if isinstance(run, Run) else run
     grows = " growing" if run.shrink_schedule == "linear" else ""
     floor = f", floor {run.lr_floor:g}" if run.lr_floor else ""
     penalty = f"shrink {run.shrink:g}{grows}" if run.shrink else "as published"
@@ -252,12 +307,10 @@ def label_wave(changed: Sequence[float], span: int = 3) -> int:
     return len(changed)
 
 
-def table(place: Path) -> None:
+def table(*places: Path) -> None:
     """Of every run: the last weights, the averaged ones, the chosen epoch, and its regret."""
-    from noiseproof import results
-
     rows = []
-    for record in results.read(place).records:
+    for record in results.read(*places).records:
         ema, last = (record.column(f"test_accuracy{end}") for end in ("_ema", ""))
         best = max(ema)
         row = [f"{100 * last[-1]:.2f}", f"{100 * ema[-1]:.2f}", f"{100 * best:.2f}"]
@@ -278,37 +331,38 @@ def table(place: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["trial", "data", "choose", "agree", "proof", "table"])
-    parser.add_argument("which", nargs="?", default="", help="a folder, stage, set or kind of runs")
-    parser.add_argument("--data", type=Path, default=Path("rule-data"), help="the sets' folder")
+    parser.add_argument(
+        "what", choices=["data", "choose", "agree", "parts", "proof", "table", "keep"]
+    )
+    parser.add_argument("which", nargs="?", default="", help="a folder, data set or kind of runs")
+    parser.add_argument("--data", type=Path, default=Path("rule-data"), help="folder of the sets")
     parser.add_argument("--data-root", help="where CIFAR and MNIST lie")
     parser.add_argument("--out", type=Path, default=Path("runs-rule"))
+    parser.add_argument("--set", choices=list(SETS), nargs="+", default=list(SETS))
+    parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=list(WEIGHTS))
     parser.add_argument("--shrink", type=float, nargs="+", default=list(SHRINK))
-    parser.add_argument("--loss", choices=list(LOSSES), nargs="+", default=list(LOSSES))
-    parser.add_argument("--variant", choices=list(VARIANTS), default="", help="of stage 3")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--variant", choices=list(VARIANTS), nargs="+", default=[""])
+    parser.add_argument("--seeds", type=int, nargs="+", help="default: 10 to choose, else 0")
+    parser.add_argument("--precision", choices=["bf16", "fp32"], help="default: as runs have it")
     parser.add_argument("--dry-run", action="store_true")
     given = parser.parse_args()
-    root = given.data_root or os.environ.get("NOISEPROOF_DATA")
+    chosen = [given.set, given.weights, given.shrink, given.variant, given.seeds or [10]]
     if given.what == "data":
-        write_sets(Path(given.which or given.data), root)
+        write_sets(Path(given.which or given.data), _root(given))
     elif given.what == "table":
         kind = given.which or "choose"
-        table(Path(kind) if Path(kind).exists() else given.out / kind)
-    elif given.what == "trial":
-        train(trial(), "trial", given.out, root, given.dry_run)
+        table(*([Path(kind)] if Path(kind).exists() else [*_bundles(kind), given.out / kind]))
+    elif given.what == "keep":
+        keep(given.which or "choose", given.out)
+    elif given.what == "parts":
+        train(parts(given.which, given.seeds or [0]), "parts", given)
     elif given.what == "choose":
-        runs = choice(int(given.which), given.data, given.shrink, given.loss, given.variant)
-        train(runs, "choose", given.out, root, given.dry_run)
+        train(choice(given.data, *chosen), "choose", given)
     elif given.what == "agree":
-        for loss in given.loss:
-            for shrink in given.shrink:
-                for run in setting(
-                    given.which, given.data, loss=LOSSES[loss], shrink=shrink, seed=10
-                ):
-                    agreement(run, root)
+        for run in choice(given.data, *chosen):
+            agreement(run, _root(given))
     else:
-        train(proof(given.which, given.seeds), "proof", given.out, root, given.dry_run)
+        train(proof(given.which, given.seeds or [0], given.data), "proof", given)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ html_copy_source = False
 
 CONTENTS = {
     "Use": (
-        "start", "which-loss", "choose", "own-data", "find-wrong-labels", "imbalance", "export",
+        "start", "which-loss", "choose", "one-rule", "own-data", "find-wrong-labels", "imbalance",
+        "export",
     ),
     "In your trainer": ("trainers/index", "trainers/*"),
     "Recipes": ("recipes/index", "recipes/*"),

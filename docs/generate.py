@@ -5,10 +5,11 @@
 Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogue in
 docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
 docs/imbalance.md, docs/find-wrong-labels.md and docs/choose.md and the evidence of
-`noiseproof.recommend` (src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), the
-tables of losses, of the reproduction and of speed in README.md (the last from
-benchmarks/loss_cpu.csv and train_step.csv), between their marks, the pictures, and the signatures
-of the losses that texts are read with (src/noiseproof/syntax/signatures.json).
+`noiseproof.recommend` (src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), those
+of docs/one-rule.md (from benchmarks/rule/), the tables of losses, of the reproduction and of speed
+in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their marks, the
+pictures, and the signatures of the losses that texts are read with
+(src/noiseproof/syntax/signatures.json).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import choices
 import matrices
+import one_rule
 import reproduction
 import torch
 from cells import ROOT, row
@@ -245,6 +247,11 @@ def documents() -> dict[Path, str]:
     measured = estimator.read_text()
     for data in ("digits", "breast_cancer", "wine", "20 classes"):
         measured = between(measured, data, choices.sklearn_table(data))
+    of_rule = ROOT / "docs" / "one-rule.md"
+    ruled = between(of_rule.read_text(), "choice", one_rule.choice_table())
+    ruled = between(ruled, "parts", one_rule.parts_table("digits"))
+    for data in ("cifar10", "cifar100"):
+        ruled = between(ruled, data, one_rule.proof_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
     return {
@@ -258,6 +265,7 @@ def documents() -> dict[Path, str]:
         imbalance: rare,
         audits: audited,
         own: texts,
+        of_rule: ruled,
         page_of_choice: chosen,
         estimator: measured,
         ROOT / "docs" / "reproduction.md": reproduction.page(),

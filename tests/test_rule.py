@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from noiseproof import data
+from noiseproof import data, train
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "rule.py"
 
@@ -52,43 +55,55 @@ def test_no_test_image_is_read_to_choose(rule, tmp_path, monkeypatch):
     for x, y in zip(made["x_train"], made["y_train"], strict=True):
         left, right = (np.ascontiguousarray(h).tobytes() for h in (x[..., :14], x[..., 14:]))
         assert 10 * halves[left] + halves[right] == y
-    runs = rule.setting("cifar10", tmp_path, loss="ce", shrink=2.0, seed=10, lr_floor=0.1)
+    runs = rule.choice(tmp_path, ["cifar10"], ["jal"], [2.0], ["floor"], [10])
     resolved = [run.resolve() for run in runs]
     assert [(r.rate, r.lr_floor, r.holdout, r.shrink) for r in resolved] == [
-        (0.5, 0.001, 0.1, 2.0), (0.7, 0.001, 0.1, 2.0),
+        (0.7, 0.001, 0.1, 2.0), (0.5, 0.001, 0.1, 2.0),
     ]  # fmt: skip
     assert len({r.pack_key for r in resolved}) == 1
 
 
-def test_the_stages_are_what_they_are_said_to_be(rule):
-    def stage(number, **changed):
-        given = {"shrinks": rule.SHRINK, "losses": tuple(rule.LOSSES), "variant": "", **changed}
-        return rule.choice(number, Path("sets"), *given.values())
+def test_the_choice_has_every_combination_once(rule):
+    def choice(sets=("cifar10", "pairs"), shrinks=(4.0,), variants=("",), seeds=(10,)):
+        return rule.choice(Path("sets"), sets, rule.WEIGHTS, shrinks, variants, seeds)
 
-    first = stage(1)
-    assert len(first) == len(set(first)) == 40
+    first = choice(shrinks=rule.SHRINK)
+    assert len(first) == len(set(first)) == 2 * len(rule.WEIGHTS) * len(rule.SHRINK) * 2
     assert {run.seed for run in first} == {10}
-    second = stage(2, shrinks=[4.0], losses=["few"])
-    assert len(second) == len(set(second)) == 16
+    losses = {(run.dataset, run.loss) for run in first}
+    assert len(losses) == 2 * len(rule.WEIGHTS)  # by the classes of each set
+    second = choice(variants=[v for v in rule.VARIANTS if v])
+    assert len(second) == len(set(second)) == 2 * len(rule.WEIGHTS) * 4 * 2
     assert not set(first) & set(second)
-    third = stage(3, shrinks=[4.0], losses=["few"], variant="grows")
+    third = choice(sets=["pairs"], variants=["grows"], seeds=[11, 12])
     assert Counter(run.seed for run in third) == {11: 4, 12: 4}
     assert {run.shrink_schedule for run in third} == {"linear"}
 
 
-def test_the_proof_waits_for_the_setting(rule, monkeypatch):
-    monkeypatch.setattr(rule, "RULE", None)
+def test_the_proof_waits_for_the_choice(rule, monkeypatch):
+    monkeypatch.setattr(rule, "CHOSEN", False)
     with pytest.raises(SystemExit, match="choose first"):
         rule.proof("cifar10", [0])
-    chosen = {"loss": {10: "ce", 100: "nce"}, "shrink": 2.0, "ema_horizon": 0.03, "lr_floor": 0.1}
-    monkeypatch.setattr(rule, "RULE", chosen)
-    runs = rule.proof("cifar10", [0, 1])
-    assert len(runs) == len(set(runs)) == 2 * 7 * 5
-    assert {run.ema_horizon for run in runs} == {0.03}
+    monkeypatch.setattr(rule, "CHOSEN", True)
+    runs = [run.resolve() for run in rule.proof("cifar10", [0, 1])]
+    assert len({run.hash for run in runs}) == len(runs) == 2 * 7 * 5
+    assert {run.ema_horizon for run in runs} == {rule.HORIZON}
     assert Counter(run.choose_epoch for run in runs) == {True: 2 * 7 * 3, False: 2 * 7 * 2}
-    ours = [run for run in rule.proof("cifar100", [0]) if run.shrink]
-    assert {(run.loss, run.lr_floor) for run in ours} == {("nce", 0.1 * 0.1)}
-    assert len(rule.proof("cifar100", [0])) == 4 * 3
+    assert Counter(run.method for run in runs)["auto"] == 2 * 7
+    runs = [run.resolve() for run in rule.proof("cifar100", [0])]
+    assert Counter(run.method for run in runs) == {"auto": 4, "JAL-CE": 4, "ANL-CE": 4}
+
+
+def test_the_proof_on_texts(rule, tmp_path, monkeypatch):
+    monkeypatch.setattr(rule, "CHOSEN", True)
+    for part in ("train", "test"):
+        with gzip.open(tmp_path / f"{part}.csv.gz", "wt") as file:
+            file.write("label,gt,text\n" + "".join(f"{i % 4},{i % 3},word{i}\n" for i in range(60)))
+    runs = [run.resolve() for run in rule.proof("news", [0], tmp_path)]
+    assert len(runs) == 7
+    auto, *others = runs
+    assert (auto.method, auto.model, auto.holdout) == ("auto", "bag", 0.1)
+    assert Counter(run.choose_epoch for run in others) == {True: 3, False: 3}
 
 
 @pytest.mark.parametrize(
@@ -103,24 +118,43 @@ def test_label_wave_stops_where_changes_begin_to_grow(rule, changed, epoch):
     assert rule.label_wave([float("nan"), *map(float, changed)]) == epoch
 
 
+def test_each_part_is_left_out_once(rule):
+    runs = [run.resolve() for run in rule.parts("digits", [0, 1])]
+    assert len({run.hash for run in runs}) == len(runs) == 2 * 5 * len(rule.PARTS)
+    one = dict(zip(rule.PARTS, runs, strict=False))
+    assert (one["auto"].method, one["cross entropy"].method) == ("auto", "CE")
+    assert one["without the penalty"].weight_decay > 0 == one["without the penalty"].shrink
+    assert one["without the choice"].holdout == 0 < one["without the average"].holdout
+    whole = one["auto"].settings()
+    other = one["without the loss"].settings()
+    assert {name for name in whole if whole[name] != other[name]} == {"loss"}
+
+
 @pytest.mark.slow
-def test_the_trial_goes_through(rule, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["rule.py", "trial", "--out", str(tmp_path)])
-    runs = [run for run in rule.trial() if run.shrink in (0.0, 2.0)][:2]
-    short = [type(run)(**{**vars(run), "epochs": 4}) for run in runs]
-    monkeypatch.setattr(rule, "trial", lambda: short)
+def test_parts_are_trained_and_told(rule, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(rule, "COMMITTED", tmp_path / "kept")
+    arguments = ["rule.py", "parts", "digits", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    runs = [replace(run, epochs=4, device="cpu") for run in rule.parts("digits", [0])[:4:3]]
+    monkeypatch.setattr(rule, "parts", lambda *_: runs)
     rule.main()
     assert "2 of 2 ended well" in capsys.readouterr().out
-    rule.table(tmp_path / "trial")
+    rule.main()
+    assert "2 runs, 2 done" in capsys.readouterr().out
+    rule.keep("parts", tmp_path)
+    shutil.rmtree(tmp_path / "parts")
+    rule.main()
+    assert "2 runs, 2 done" in capsys.readouterr().out
+    rule.table(*rule._bundles("parts"))
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
-    assert "shrink 2, horizon 0.02, a tenth held out, seed 10" in rows[3]
+    assert "shrink 4, horizon 0.02, a tenth held out, seed 0" in rows[2]
 
 
 @pytest.mark.slow
 def test_two_networks_on_halves_agree_more_as_they_learn(rule):
-    run = rule.trial()[2]
-    rows = rule.agreement(type(run)(**{**vars(run), "epochs": 6}), None)
+    run = train.Run(loss="nce+mae", rate=0.5, epochs=6, device="cpu", ema_horizon=0.02, shrink=1.0)
+    rows = rule.agreement(run, None)
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert rows[-1]["kappa"] > 0.3 > abs(rows[0]["kappa"])  # they start differently
     assert 0.5 < rows[-1]["clean"] <= 1

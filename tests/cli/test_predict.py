@@ -301,25 +301,28 @@ def test_export_to_what(runs, here, run):
 
 def test_the_chosen_epoch_is_told_and_taken(here, run):
     code, out, err = run(
-        "train", "--epochs", "3", "--choose-epoch", "--ema-horizon", "0.2", "--device", "cpu",
-        "--out", "runs",
+        "train", "--epochs", "3", "--choose-epoch", "True", "--ema-horizon", "0.2",
+        "--device", "cpu", "--out", "runs",
     )  # fmt: skip
     assert (code, err) == (0, "")
     assert re.search(
-        r"test accuracy [\d.]+% \([\d.]+% with the averaged weights; "
-        r"[\d.]+% at epoch [1-3], chosen by what was held out\) after 3 epochs",
+        r"test accuracy [\d.]+% at epoch [1-3], chosen by what was held out "
+        r"\([\d.]+% after 3 epochs, [\d.]+% with the averaged weights\)",
         " ".join(out.split()),
     )
     (folder,) = (path for path in (here / "runs").iterdir() if path.name != ".locks")
     np.save("a.npy", np.zeros((2, 1, 8, 8), np.uint8))
-    code, expected, _ = run("predict", folder, "a.npy", "--chosen")
-    assert code == 0
-    assert run("export", folder, "--to", "safetensors", "--chosen")[0] == 0
-    made = folder / "model-chosen.safetensors"
-    assert run("predict", made, "a.npy") == (0, expected, "")
-    code, _, err = run("predict", made, "a.npy", "--chosen")
+    found = {}
+    for flags in ((), ("--last",), ("--ema",)):
+        code, found[flags], _ = run("predict", folder, "a.npy", *flags)
+        assert code == 0
+        assert run("export", folder, "--to", "safetensors", *flags)[0] == 0
+        made = folder / f"model{''.join(flags)[1:]}.safetensors"
+        assert run("predict", made, "a.npy") == (0, found[flags], "")
+    assert found[()] != found["--last",]
+    code, _, err = run("predict", made, "a.npy", "--last")
     assert code == 2
-    assert "export the run with --chosen" in err
+    assert "export the run with --last" in err
 
 
 NETS = """

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from noiseproof import UsageError
+from noiseproof.results import read
 from noiseproof.train import fit, load
 from noiseproof.train._choice import BestEpoch, clearly_better
 from noiseproof.train._pack import Pack
@@ -77,8 +78,18 @@ def test_the_chosen_weights_are_those_of_the_chosen_epoch(averaged, tmp_path):
     then = torch.load(stopped, weights_only=True)["tensors"]["ema" if averaged else "weights"]
     found = torch.cat([p.detach().flatten() for p in result.chosen_network.parameters()])
     assert torch.equal(found.sort().values, then.sort().values)  # matrices come first there
-    kept = load(result.folder, chosen=True)
+    kept, last = load(result.folder), load(result.folder, last=True)
     assert same(weights(kept.network), weights(result.chosen_network))
+    assert same(weights(last.network), weights(result.network))
+    (record,) = read(result.folder).records
+    (short,) = read(result.folder, last_only=True).records
+    tested = "test_accuracy_ema" if averaged else "test_accuracy"
+    assert result.accuracy == history[chosen - 1][tested]
+    assert record.accuracy == pytest.approx(result.accuracy, abs=1e-6)  # a table has six digits
+    assert short.accuracy == result.accuracy
+    curve = record.column(record.accuracy_column)
+    for row, now in zip(history, curve, strict=True):  # what it would be if this were the end
+        assert now == pytest.approx(history[int(row["chosen_epoch"]) - 1][tested], abs=1e-6)
     resumed = fit(run, out=tmp_path / "stopped")  # the best came before the stop
     assert but_seconds(resumed.history) == but_seconds(history)
     assert same(weights(resumed.chosen_network), weights(result.chosen_network))
@@ -99,7 +110,7 @@ def test_nothing_else_changes_by_choosing():
     assert plain.chosen_epoch is None
     assert plain.chosen_network is None
     assert same(weights(plain.network), weights(choosing.network))
-    added = {"chosen_epoch", "changed_predictions"}
+    added = {"chosen_epoch", "changed_predictions", "test_accuracy_chosen"}
     for one, two in zip(plain.history, choosing.history, strict=True):
         assert but_seconds([one]) == but_seconds([{k: v for k, v in two.items() if k not in added}])
         assert two.keys() - one.keys() == added
@@ -130,8 +141,9 @@ def test_without_a_test_set_too():
 def test_mistakes_are_one_line(tmp_path):
     with pytest.raises(UsageError, match=r"give holdout=0\.1"):
         tiny(choose_epoch=True, holdout=0.0)
-    result = fit(tiny(epochs=1), out=tmp_path)
-    with pytest.raises(UsageError, match=r"no model-chosen\.pt; train it with choose_epoch=True"):
-        load(result.folder, chosen=True)
-    with pytest.raises(UsageError, match="give ema or chosen"):
-        load(result.folder, chosen=True, ema=True)
+    result = fit(tiny(epochs=1, choose_epoch=True), out=tmp_path)
+    (result.folder / "model-chosen.pt").unlink()
+    with pytest.raises(UsageError, match=r"no model-chosen\.pt; --last takes the weights"):
+        load(result.folder)
+    with pytest.raises(UsageError, match="give one of them"):
+        load(result.folder, last=True, ema=True)

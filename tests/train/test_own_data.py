@@ -359,9 +359,9 @@ def test_true_labels_of_what_is_held_out_are_tested_on(tables, capsys, command):
 
 def test_added_noise_leaves_the_truth_as_it_is():
     x, true, given = blobs()
-    run = Run(noise="symmetric", rate=0.3, epochs=1, device="cpu")
-    suited = catalogue.suited("features", (6,), len(x))
-    resolved = run.resolve(overrides={"data": "own"}, suited=suited)
+    run = Run(noise="symmetric", rate=0.3, epochs=1, holdout=0.0, device="cpu")
+    summary = data.from_arrays(x, given, truth=true).summary
+    resolved = run.resolve(overrides={"data": "own"}, data=summary)
     trainer = Setup().trainer(resolved, data=data.from_arrays(x, given, truth=true))
     assert trainer.clean.tolist() == true.tolist()
     wrong = (trainer.loader.labels != trainer.clean).float().mean()

@@ -4,14 +4,13 @@ Choices and checks, defaults, benches, the tables of the documentation and the l
 follow from these tables.
 """
 
+from ._auto import AUTO, AUTO_BRINGS
 from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
 from ._files import FileSet
 from ._lists import ImageLists
 from ._methods import (
     METHODS,
     NLNL,
-    Method,
-    Setting,
     is_active_passive,
     label_of,
     method_named,
@@ -35,9 +34,12 @@ from ._noises import (
 )
 from ._optimizers import OPTIMIZERS, OptimizerEntry
 from ._places import Root, files_in, find_root, folders_of, has_archives, is_here
-from ._suited import suited, suited_holdout, whole_batch
+from ._setting import Method, Setting
+from ._suited import DataSummary, suited, suited_holdout, whole_batch
 
 __all__ = [
+    "AUTO",
+    "AUTO_BRINGS",
     "CLEAN",
     "DATASETS",
     "GIVEN",
@@ -48,6 +50,7 @@ __all__ = [
     "NOISES",
     "OPTIMIZERS",
     "PROTOCOLS",
+    "DataSummary",
     "DatasetEntry",
     "FileSet",
     "HumanLabels",

@@ -10,14 +10,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import replace
 
 from .. import syntax
 from .._errors import UsageError
 from .._hints import nearest
+from ._auto import AUTO, auto_setting, is_auto
 from ._datasets import DATASETS
 from ._noises import CLEAN
+from ._setting import ByNoise, Method, Setting
 
 NLNL = "nlnl"
 """A method that is a procedure of three stages and no loss."""
@@ -29,45 +30,6 @@ _JAL = "Wang et al., ICCV 2025"
 _ALF = "Zhou et al., ICML 2021"
 _EPS = "Wang et al., NeurIPS 2024"
 _GJS = "Englesson and Azizpour, NeurIPS 2021"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A loss as it was trained on a data set.
-
-    Attributes:
-        loss: its text.
-        source: the paper.
-        l1: the weight of the L1 norm of all parameters, added to the loss.
-        weight_decay: in place of the protocol's; None leaves that as it is.
-        note: what a user should know of these numbers, where sources disagree.
-    """
-
-    loss: str
-    source: str
-    l1: float = 0.0
-    weight_decay: float | None = None
-    note: str = ""
-
-
-ByNoise: TypeAlias = Mapping[str, "Setting | Mapping[float, Setting]"]
-"""Settings that follow the kind of noise, and some the rate; ``"*"`` is any other kind."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A published loss.
-
-    Attributes:
-        label: its name as papers print it.
-        paper: its settings by data set.
-        authors: the same as the code of the paper's authors has it, where that differs; None if
-            their code does not have the method.
-    """
-
-    label: str
-    paper: Mapping[str, Setting | ByNoise] = field(default_factory=dict)
-    authors: Mapping[str, Setting | ByNoise] | None = field(default_factory=dict)
 
 
 def _same(text: str, *datasets: str) -> dict[str, Setting]:
@@ -267,6 +229,7 @@ METHODS: dict[str, Method] = {
     "anl-fl": _active_negative("ANL-FL", _NFL_AUTHORS, "negative(fl_detached)"),
     "jal-ce": _joint_asymmetric("JAL-CE", "nce"),
     "jal-fl": _joint_asymmetric("JAL-FL", _NFL_AUTHORS),
+    AUTO: Method(AUTO, authors=None),  # its setting follows from the number of classes
 }
 
 
@@ -355,16 +318,28 @@ def _is_text(method: str) -> bool:
 
 
 def resolve_loss(
-    text: str, dataset: str, *, noise: str, rate: float | None, protocol: str = "paper"
+    text: str,
+    dataset: str,
+    *,
+    noise: str,
+    rate: float | None,
+    protocol: str = "paper",
+    classes: int | None = None,
 ) -> Setting:
     """The loss that a text means on a data set, its text canonical.
 
     The name of a method brings its published settings; where there are none for the data set, and
-    for any other text, the text is read as it stands.
+    for any other text, the text is read as it stands. What ``auto`` means follows from the number
+    of classes, which has to be given for a data set that is not listed.
     """
     name = method_named(text)
     if name == NLNL:
         return Setting(NLNL, _PAPER)
+    if name == AUTO:
+        classes = DATASETS[dataset].num_classes if dataset in DATASETS else classes
+        if classes is None:
+            raise UsageError(f"auto needs to know how many classes {dataset} has")
+        return auto_setting(classes)
     unpublished: UsageError | None = None
     if name is not None:
         if protocol == "authors" and METHODS[name].authors is None:
@@ -398,17 +373,27 @@ def no_settings(method: str, dataset: str, noise: str) -> UsageError:
 
 @functools.lru_cache(maxsize=4096)
 def label_of(
-    loss: str, dataset: str, *, noise: str = "symmetric", rate: float = 0.0, protocol: str = "paper"
+    loss: str,
+    dataset: str,
+    *,
+    noise: str = "symmetric",
+    rate: float = 0.0,
+    protocol: str = "paper",
+    shrink: float = 0.0,
+    shrink_schedule: str = "constant",
 ) -> str:
     """What a table calls a loss, given by its canonical text.
 
-    It is the label of the method that has this loss on this data set; any other loss is called by
-    its text, with the names in capitals. A weight of 1 is then written where the text without it
-    would be a method's with other weights.
+    It is auto if its penalty is that of auto too. Else it is the label of the method that has this
+    loss on this data set; any other loss is called by its text, with the names in capitals. A
+    weight of 1 is then written where the text without it would be a method's with other weights.
 
     >>> label_of("nce + 100*rce(A=-4)", "mnist"), label_of("nce + rce(A=-4)", "cifar100")
     ('NCE+RCE', '1*NCE+1*RCE')
     """
+    classes = DATASETS[dataset].num_classes if dataset in DATASETS else None
+    if is_auto(loss, classes, shrink, shrink_schedule):
+        return METHODS[AUTO].label
     found = _labels(dataset, noise, rate, protocol).get(loss)
     if found is not None:
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ._datasets import Protocol
 
@@ -14,6 +15,34 @@ HOLDOUT = 0.2
 """The part of the training set that is held out where there is nothing to test on; and half of it
 from `_MANY` samples on."""
 _MANY = 10_000
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What a run needs to know of data of one's own before it is trained.
+
+    Attributes:
+        kind: of the inputs: ``image``, ``features``, ``tokens`` or ``text``.
+        shape: of one input; of an image its channels, height and width.
+        samples: how many there are to train on.
+        classes: how many there are.
+        tested: whether there is a part to test on.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    samples: int
+    classes: int
+    tested: bool
+
+    @property
+    def usual_holdout(self) -> float:
+        """The part to hold out of the training set: none where there is something to test on."""
+        return 0.0 if self.tested else suited_holdout(self.samples)
+
+    def protocol(self, holdout: float) -> Protocol:
+        """What a run takes for settings that it was not given."""
+        return suited(self.kind, self.shape, self.samples, holdout)
 
 
 def suited(kind: str, shape: Sequence[int], samples: int, holdout: float = 0.0) -> Protocol:

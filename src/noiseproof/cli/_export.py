@@ -21,7 +21,7 @@ def export(
     ] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
-    chosen: tyro.conf.FlagCreatePairsOff[bool] = False,
+    last: tyro.conf.FlagCreatePairsOff[bool] = False,
     network: Annotated[
         str | None, tyro.conf.arg(metavar="MODULE:NAME", help_behavior_hint="")
     ] = None,
@@ -36,7 +36,7 @@ def export(
         to: the form; by default what the name of the file ends in.
         out: the file; by default model.safetensors, model.pt2 or model.onnx in the run's folder.
         ema: take the moving average of the weights.
-        chosen: take the weights of the epoch that was chosen by what was held out.
+        last: take the weights of the last epoch, also where another one was chosen.
         network: of a run with a network of your own, what makes it, if the run does not say.
     """
     from noiseproof.train import load
@@ -44,9 +44,9 @@ def export(
 
     form = form_of(out, to)
     if out is None:
-        name = f"model{'-ema' if ema else '-chosen' if chosen else ''}{SUFFIXES[form]}"
+        name = f"model{'-ema' if ema else '-last' if last else ''}{SUFFIXES[form]}"
         out = run / name if run.is_dir() else run.with_suffix(SUFFIXES[form])
-    model = load(run, network=network, ema=ema, chosen=chosen)
+    model = load(run, network=network, ema=ema, last=last)
     model.export(out, form)
     say(f"written to {out}, {size(out.stat().st_size)}")
     if form != "safetensors":

@@ -26,7 +26,7 @@ def predict(
     probabilities: tyro.conf.FlagCreatePairsOff[bool] = False,
     skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,
-    chosen: tyro.conf.FlagCreatePairsOff[bool] = False,
+    last: tyro.conf.FlagCreatePairsOff[bool] = False,
     network: Annotated[
         str | None, tyro.conf.arg(metavar="MODULE:NAME", help_behavior_hint="")
     ] = None,
@@ -45,7 +45,7 @@ def predict(
         probabilities: also write the probability of every class.
         skip_unreadable: go on without files and rows that cannot be read.
         ema: use the moving average of the weights.
-        chosen: use the weights of the epoch that was chosen by what was held out.
+        last: use the weights of the last epoch, also where another one was chosen.
         network: of a run with a network of your own, what makes it, if the run does not say.
         device: cpu, cuda, cuda:1, ...; auto takes a GPU where there is one.
     """
@@ -59,7 +59,7 @@ def predict(
         raise UsageError("which files? Name images, folders, tables or npz files after the run")
     if out is not None:
         refuse_folder(out)  # before anything is predicted
-    model = load(run, network=network, ema=ema, chosen=chosen).to(device_of(device))
+    model = load(run, network=network, ema=ema, last=last).to(device_of(device))
     problems = Problems(skip_unreadable)
     header = ["file", "index", "class", "probability"]
     if probabilities:

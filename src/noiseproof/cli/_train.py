@@ -16,16 +16,17 @@ import tyro
 from noiseproof._errors import require
 from noiseproof._imports import without_digest
 from noiseproof.catalogue import DATASETS, GIVEN, NETWORKS, OPTIMIZERS
-from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column
+from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column, is_held_out
 from noiseproof.runs import CHOICES, ResolvedRun, Run
 
 from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
-    from noiseproof.train import Progress
+    from noiseproof.train import Progress, Result
 
 
+_OF_AUTO = ("shrink", "shrink_schedule", "ema_horizon", "choose_epoch")
 HELD_OUT = "accuracy on the given labels of what was held out"
 
 
@@ -81,6 +82,9 @@ def _flags(without: Collection[str] = ()) -> type[Run]:
             hint["help_behavior_hint"] = "(default: the protocol's)"
         if field.name == "holdout":
             hint["help_behavior_hint"] = "(default: what suits the data)"
+        if field.name in _OF_AUTO:
+            plain = getattr(ResolvedRun, field.name)
+            hint["help_behavior_hint"] = f"(default: {plain}; auto brings its own)"
         hint |= own.get(field.name) or {"metavar": named or shown[expected]}
         help_ = tyro.conf.arg(**hint)
         annotated: Any = Annotated[hints[field.name], help_]
@@ -157,22 +161,26 @@ def train(
             result = fit(run, out=out, data_root=data_root, force=True, on_epoch=watch)
     if result.network is None:
         print("this run has ended before; --force runs it anew")
+    say(_outcome(result))
+    print(f"results in {result.folder}")
+
+
+def _outcome(result: Result) -> str:
+    """What the run has come to, of the weights that it ends with; the others in brackets."""
     last = result.history[-1]
+    after = f"after {count(len(result.history), 'epoch')}"
     column = accuracy_column(last)
-    ema = last.get(f"{column}_ema")
+    if column is None:
+        return f"trained, and tested on nothing, {after}"
+    held_out = is_held_out(column)
+    plain = HELD_OUT_ACCURACY if held_out else TEST_ACCURACY
+    ema = last.get(f"{plain}_ema")
     others = [] if ema is None else [f"{ema:.2%} with the averaged weights"]
     if result.chosen_epoch is not None:
-        row = result.history[result.chosen_epoch - 1]
-        of = row.get(f"{column}_ema", row.get(str(column)))
-        others.append(f"{of:.2%} at epoch {result.chosen_epoch}, chosen by what was held out")
+        others = [", ".join([f"{last[plain]:.2%} {after}", *others])]
+        after = f"at epoch {result.chosen_epoch}, chosen by what was held out"
     beside = f" ({'; '.join(others)})" if others else ""
-    after = f"after {count(len(result.history), 'epoch')}"
-    if column is None:
-        say(f"trained, and tested on nothing, {after}")
-    else:
-        what = "test accuracy" if column == TEST_ACCURACY else HELD_OUT
-        say(f"{what} {result.accuracy:.2%}{beside} {after}")
-    print(f"results in {result.folder}")
+    return f"{HELD_OUT if held_out else 'test accuracy'} {result.accuracy:.2%} {after}{beside}"
 
 
 def _about_own_data(run: Run, resolved: ResolvedRun) -> str:
@@ -225,7 +233,7 @@ def _numbers(progress: Progress) -> dict[str, str]:
     column = accuracy_column(row)
     return {
         "labels": "given" if progress.run.noise == GIVEN else "noisy",
-        "tested": "test" if column != HELD_OUT_ACCURACY else "held out",
+        "tested": "held out" if is_held_out(column) else "test",
         "loss": f"{row['train_loss']:.4f}",
         "train": f"{row['train_accuracy']:.1%}",
         "test": "-" if column is None else f"{row[column]:.1%}",

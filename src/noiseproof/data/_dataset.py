@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._errors import UsageError
+from ..catalogue import DataSummary
 from ..sources import Kind, layout_of
 from ._stream import ImageFiles, Inputs, parts_of
 from ._text import TextCoding
@@ -157,6 +158,12 @@ class Dataset:
     @property
     def num_classes(self) -> int:
         return len(self.classes)
+
+    @property
+    def summary(self) -> DataSummary:
+        """What settings that suit it follow from."""
+        shape, tested = tuple(self.train.inputs.shape[1:]), len(self.test) > 0
+        return DataSummary(self.kind, shape, len(self.train), self.num_classes, tested)
 
     @property
     def vocabulary(self) -> int:

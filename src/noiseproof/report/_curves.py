@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..catalogue import GIVEN
-from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, Cell, Record
+from ..results import TEST_ACCURACY, Cell, Record, is_held_out
 
 MAX_POINTS = 60
 Measure = Callable[[Record], list[float]]
@@ -57,7 +57,7 @@ def judged_accuracy(record: Record) -> list[float]:
 
 def held_out_accuracy(record: Record) -> list[float]:
     """The accuracy on what was held out, of a run that has no test set."""
-    judged = record.accuracy_column == HELD_OUT_ACCURACY
+    judged = is_held_out(record.accuracy_column)
     return judged_accuracy(record) if judged else [math.nan] * len(record.history)
 
 

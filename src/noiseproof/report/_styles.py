@@ -32,6 +32,7 @@ _VIOLET = ("#6546b0", "#b8a5ff")
 _BLACK = ("#14171c", "#ffffff")
 _WINE = ("#8d1442", "#f2799f")
 _OLIVE = ("#5d7a00", "#b9d65c")
+_TEAL = ("#00707f", "#4cd3e6")
 _DASHED, _DOTTED, _MIXED = (6, 3), (2, 2), (8, 3, 2, 3)
 _METHOD_STYLES = {
     "CE": Style(*_GREY), "FL": Style(*_GREY, _DASHED),
@@ -45,7 +46,7 @@ _METHOD_STYLES = {
     "NGCE+RCE": Style(*_VIOLET), "NGCE+MAE": Style(*_VIOLET, _DASHED),
     "JAL-CE": Style(*_BLACK), "JAL-FL": Style(*_BLACK, _DASHED),
     "ANL-CE": Style(*_WINE), "ANL-FL": Style(*_WINE, _DASHED),
-    "CEeps+MAE": Style(*_OLIVE), "FLeps+MAE": Style(*_OLIVE, _DASHED),
+    "CEeps+MAE": Style(*_OLIVE), "FLeps+MAE": Style(*_OLIVE, _DASHED), "auto": Style(*_TEAL),
     # factors of the scaling figure, from light to strong
     f"{TIMES}1": Style("#5c6470", "#b3bbc7", _DOTTED), f"{TIMES}2": Style("#2b86bd", "#71c5f3"),
     f"{TIMES}5": Style("#946b00", "#e3bb47", _DASHED), f"{TIMES}10": Style("#c2470f", "#ff9566"),

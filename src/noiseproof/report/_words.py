@@ -27,6 +27,7 @@ HELD_OUT_NOTE = (
     "may favour a loss that repeats the mistakes."
 )
 _FULL_NAMES = {
+    "auto": "one rule for any noise",
     "CE": "cross entropy",
     "FL": "focal loss",
     "GCE": "generalized cross entropy",

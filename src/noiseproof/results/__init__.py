@@ -10,13 +10,22 @@ from ._claim import claim
 from ._examples import MAX_EXAMPLES, MAX_NAME, Example, read_examples, write_examples
 from ._export import has_setting, select, table, write_csv, write_parquet
 from ._held_out import HeldOut, read_held_out, write_held_out
-from ._history import HELD_OUT_ACCURACY, TEST_ACCURACY, History, accuracy_column
+from ._history import (
+    CHOSEN_EPOCH,
+    HELD_OUT_ACCURACY,
+    TEST_ACCURACY,
+    History,
+    accuracy_column,
+    is_held_out,
+    with_chosen,
+)
 from ._published import Published, published
 from ._records import MAX_PROBLEMS, Reading, Record, fold, read, write_bundle
 from ._store import ERROR, FORMAT, Folder
 from ._upgrade import clear_failed, outdated, upgrade
 
 __all__ = [
+    "CHOSEN_EPOCH",
     "ERROR",
     "FORMAT",
     "HELD_OUT_ACCURACY",
@@ -39,6 +48,7 @@ __all__ = [
     "clear_failed",
     "fold",
     "has_setting",
+    "is_held_out",
     "outdated",
     "protocol_settings",
     "published",
@@ -48,6 +58,7 @@ __all__ = [
     "select",
     "table",
     "upgrade",
+    "with_chosen",
     "write_atomically",
     "write_bundle",
     "write_csv",

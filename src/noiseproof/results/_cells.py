@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def accuracies(self) -> list[float]:
-        """On the clean test set after the last epoch, by seed."""
+        """On the clean test set, of the weights that the runs end with, by seed."""
         return [100 * record.accuracy for record in self.records]
 
     @property

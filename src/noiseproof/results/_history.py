@@ -15,14 +15,47 @@ HELD_OUT_ACCURACY = "validation_accuracy"
 """Of what was held out of the training set, whose labels are as noisy as the rest."""
 
 
+CHOSEN_EPOCH = "chosen_epoch"
+CHOSEN = "_chosen"
+"""Behind the name of an accuracy: of the weights that would be chosen if this epoch were the last.
+"""
+
+
 def accuracy_column(columns: Iterable[str]) -> str | None:
     """The column by which a run is judged: the test set's or, without one, what was held out.
 
+    Of a run that chooses an epoch it is the accuracy of the weights that are chosen.
+
     >>> accuracy_column(["train_loss", "validation_accuracy"])
     'validation_accuracy'
+    >>> accuracy_column(["test_accuracy", "test_accuracy_chosen", "validation_accuracy"])
+    'test_accuracy_chosen'
     """
-    known = list(columns)
-    return next((name for name in (TEST_ACCURACY, HELD_OUT_ACCURACY) if name in known), None)
+    known = set(columns)
+    for name in (TEST_ACCURACY, HELD_OUT_ACCURACY):
+        if name in known:
+            return name + CHOSEN if name + CHOSEN in known else name
+    return None
+
+
+def is_held_out(column: str | None) -> bool:
+    """Whether the accuracy in a column is that on what was held out."""
+    return column is not None and column.startswith(HELD_OUT_ACCURACY)
+
+
+def with_chosen(row: Row, history: Sequence[Row]) -> Row:
+    """A row with the accuracy of the weights that were chosen so far, where an epoch is chosen.
+
+    Args:
+        row: of an epoch; its number is in ``epoch``.
+        history: the rows before it.
+    """
+    if CHOSEN_EPOCH not in row:
+        return row
+    name = TEST_ACCURACY if TEST_ACCURACY in row else HELD_OUT_ACCURACY
+    chosen = int(row[CHOSEN_EPOCH])
+    of = row if chosen == row["epoch"] else history[chosen - 1]
+    return row | {name + CHOSEN: of.get(f"{name}_ema", of[name])}
 
 
 class History(Sequence[Row]):

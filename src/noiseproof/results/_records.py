@@ -51,7 +51,11 @@ class Record:
 
     @property
     def accuracy(self) -> float:
-        """On the clean test set after the last epoch; without one, on what was held out."""
+        """On the clean test set or, without one, on what was held out.
+
+        It is that of the weights that the run ends with: those of the last epoch, or of the one
+        that was chosen where the run chooses one.
+        """
         column = self.accuracy_column
         return math.nan if column is None else self.column(column)[-1]
 

@@ -162,8 +162,9 @@ class ResolvedRun:
         if "loss" in self.overrides or is_import(self.loss):
             return without_digest(self.loss)
         return catalogue.label_of(
-            self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol
-        )
+            self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol,
+            shrink=self.shrink, shrink_schedule=self.shrink_schedule,
+        )  # fmt: skip
 
     @property
     def condition(self) -> tuple[str, str, float]:
@@ -174,6 +175,8 @@ class ResolvedRun:
         """Whether a text, by name or in full, is this run's loss."""
         if "loss" in self.overrides or is_import(self.loss):
             return loss in (self.loss, without_digest(self.loss))
+        if catalogue.method_named(loss) == catalogue.AUTO:
+            return self.method == catalogue.AUTO
         try:
             found = catalogue.resolve_loss(
                 loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol

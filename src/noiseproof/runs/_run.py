@@ -28,6 +28,7 @@ _MAX = 1e38  # of a float32
 _OF_SOURCES = (
     "test", "label", "text", "image", "truth", "ignore", "image_size", "skip_unreadable",
 )  # fmt: skip
+_HOLDOUT = 0.1  # to choose an epoch by, where there is a part to test on
 _NLNL_EPOCHS = 10  # how many times the protocol's epochs the three stages of NLNL take together
 
 
@@ -131,16 +132,16 @@ class Run:
     """largest angle of the random rotation, in degrees; 0 for none"""
     l1: float | None = None
     """weight of the L1 norm of all parameters, added to the loss"""
-    shrink: float = 0.0
+    shrink: float | None = None
     """how many times over a weight of usual size that nothing else moves would be shrunk to zero by
     the end: an L1 penalty in units of the schedule, which takes the place of weight decay and L1
     where these are not given; 0 for none"""
-    shrink_schedule: Literal["constant", "linear"] = "constant"
+    shrink_schedule: Literal["constant", "linear"] | None = None
     """whether weights are shrunk in proportion to the learning rate alone, or also to how much of
     the run is over"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
-    ema_horizon: float = 0.0
+    ema_horizon: float | None = None
     """the same by the length of the run: how far back the average reaches, as a share of all steps;
     0.02 of 50,000 steps is a decay of 0.999"""
     class_weight: Literal["none", "balanced"] = "none"
@@ -157,7 +158,7 @@ class Run:
     holdout: float | None = None
     """fraction of the noisy training set that is kept for validation; by default none, or of your
     own data without a test part a tenth to a fifth"""
-    choose_epoch: bool = False
+    choose_epoch: bool | None = None
     """keep the weights of the epoch that is best on what is held out, if it is better than the last
     by a paired standard error; holds out a tenth where holdout is not given"""
     fold: int = 0
@@ -228,7 +229,8 @@ class Run:
         for name in ("ema", "holdout", "label_smoothing", "beta1", "beta2"):
             if getattr(self, name) == 1:
                 raise UsageError(f"{name} must be below 1")
-        if self.shrink_schedule != "constant" and not self.shrink:
+        shrinks = self.shrink or (self.shrink is None and self._is_auto)
+        if self.shrink_schedule not in (None, "constant") and not shrinks:
             raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
         if self.choose_epoch and self.holdout == 0:
             raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
@@ -248,11 +250,8 @@ class Run:
                     )
 
     @property
-    def usual_holdout(self) -> float:
-        """The fraction that is held out of data with something to test on."""
-        if self.holdout is None:
-            return 0.1 if self.choose_epoch else 0.0
-        return self.holdout
+    def _is_auto(self) -> bool:
+        return not is_import(self.loss) and catalogue.method_named(self.loss) == catalogue.AUTO
 
     def _has_lists(self) -> bool:
         """Whether its data set is images in files with lists, of which some may be damaged."""
@@ -275,7 +274,7 @@ class Run:
         *,
         on_gpu: bool = False,
         overrides: Mapping[str, str] | None = None,
-        suited: catalogue.Protocol | None = None,
+        data: catalogue.DataSummary | None = None,
         name: str = "",
     ) -> ResolvedRun:
         """The run as it will be trained: every setting that is left open gets its value.
@@ -284,7 +283,7 @@ class Run:
             on_gpu: whether it is trained on a GPU, which decides the precision where it is auto.
             overrides: what is given in place of what the settings name, each by the name to show:
                 ``data``, ``labels``, ``loss``, ``network``, ``prior``.
-            suited: the settings that suit the data that is given.
+            data: what the data is like that is given.
             name: of the run, by which its results are found again.
         """
         given = dict(overrides or {})
@@ -294,16 +293,27 @@ class Run:
             dataset, own.paths["data"] = content.name, self._source().to_json()
         else:
             dataset = given["data"] if "data" in given else self._known_dataset()
-        holdout = self.usual_holdout
+        if content is not None:
+            data = catalogue.DataSummary(
+                content.kind, content.shape, len(content.train), len(content.classes),
+                content.test is not None,
+            )  # fmt: skip
+        noise, rate, variant = self._resolved_noise(dataset, given)
+        imports = self._imported(own)
+        setting = self._resolved_loss(dataset, noise, rate, data, given, own)
+        brought = self._brought(setting)
+        holdout = self.holdout
+        if holdout is None:
+            holdout = 0.0 if data is None else data.usual_holdout
+            holdout = holdout or (_HOLDOUT if brought["choose_epoch"] else 0.0)
         if self.fold and (not holdout or self.fold > round(1 / holdout)):
             parts = f"one of {round(1 / holdout)} parts" if holdout else "a part of a holdout"
             raise UsageError(f"fold={self.fold} is {parts}; give holdout=0.2 for five folds, say")
-        if content is not None:
-            samples = len(content.train)
-            if self.holdout is None and content.test is None:
-                holdout = catalogue.suited_holdout(samples)
-            suited = catalogue.suited(content.kind, content.shape, samples, holdout)
-        protocol = suited or catalogue.protocol_of(self.protocol, dataset)
+        protocol = (
+            catalogue.protocol_of(self.protocol, dataset)
+            if data is None
+            else data.protocol(holdout)
+        )
         optimizer = self.optimizer or protocol.optimizer
         self._check_optimizer_settings(optimizer)
         defaults = vars(protocol) | {"holdout": holdout}
@@ -323,9 +333,7 @@ class Run:
                     fixed = None if field.default is dataclasses.MISSING else field.default
                     value = defaults.get(field.name, fixed)
                 values[field.name] = value
-        noise, rate, variant = self._resolved_noise(dataset, given)
-        imports = self._imported(own)
-        loss, l1, decay = self._resolved_loss(dataset, noise, rate, given, own)
+        loss = setting.loss
         if loss == catalogue.NLNL:
             self._check_nlnl()
             if self.epochs is None:
@@ -346,10 +354,15 @@ class Run:
         values["imports"] = imports
         if self.weights:
             values["weights"] = own.file(self.weights, "weights")
-        if self.shrink:  # it is a penalty on the weights itself
+        l1 = setting.l1 if self.l1 is None else self.l1
+        decay = setting.weight_decay if self.weight_decay is None else self.weight_decay
+        if brought["shrink"]:  # it is a penalty on the weights itself
             l1, decay = self.l1 or 0.0, self.weight_decay or 0.0
+        else:
+            brought["shrink_schedule"] = "constant"
         if decay is not None:
             values["weight_decay"] = decay
+        values |= brought
         if not values["weight_decay"]:
             values["decay_on"] = "all"  # none
         if values["schedule"] == "constant":
@@ -377,8 +390,9 @@ class Run:
             return ""
         self._imported(Own())
         return catalogue.resolve_loss(
-            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
-        ).note
+            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol,
+            classes=None if content is None else len(content.classes),
+        ).note  # fmt: skip
 
     def _check_nlnl(self) -> None:
         for name in ("mixup", "label_smoothing", "class_weight"):
@@ -446,24 +460,41 @@ class Run:
         return found
 
     def _resolved_loss(
-        self, dataset: str, noise: str, rate: float, given: dict[str, str], own: Own
-    ) -> tuple[str, float, float | None]:
-        """The loss's text, the L1 weight, and the weight decay where not the protocol's."""
+        self,
+        dataset: str,
+        noise: str,
+        rate: float,
+        data: catalogue.DataSummary | None,
+        given: dict[str, str],
+        own: Own,
+    ) -> catalogue.Setting:
+        """The loss, its text canonical, with what it brings."""
         if "loss" in given:
-            return given["loss"], self.l1 or 0.0, self.weight_decay
+            return catalogue.Setting(given["loss"], "")
         if is_import(self.loss):
-            return own.identified(self.loss, "loss"), self.l1 or 0.0, self.weight_decay
+            return catalogue.Setting(own.identified(self.loss, "loss"), "")
         found = catalogue.resolve_loss(
-            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
-        )
+            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol,
+            classes=None if data is None else data.classes,
+        )  # fmt: skip
         if _uses_own_loss(found.loss, but_of=own.modules):
             given["loss"] = found.loss  # nobody can tell it from another of that name
-        l1 = found.l1 if self.l1 is None else self.l1
-        return (
-            found.loss,
-            l1,
-            found.weight_decay if self.weight_decay is None else self.weight_decay,
-        )
+        return found
+
+    def _brought(self, setting: catalogue.Setting) -> dict[str, Any]:
+        """Penalty, average and choice: as they are given, else as the method has them."""
+        found: dict[str, Any] = {}
+        for name, default in (
+            ("shrink", 0.0), ("shrink_schedule", "constant"), ("ema_horizon", 0.0),
+            ("choose_epoch", False),
+        ):  # fmt: skip
+            given = getattr(self, name)
+            found[name] = setting.brings.get(name, default) if given is None else given
+        if self.ema and self.ema_horizon is None:
+            found["ema_horizon"] = 0.0  # another average was given
+        if self.holdout == 0 and self.choose_epoch is None:
+            found["choose_epoch"] = False  # there is nothing to choose by
+        return found
 
     def _resolved_precision(self, on_gpu: bool) -> str:
         if self.precision != "auto":

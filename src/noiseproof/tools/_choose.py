@@ -242,6 +242,9 @@ def runs_of(
         shared = replace(shared, holdout=catalogue.suited_holdout(samples))
     if not shared.holdout:
         raise UsageError("losses are ranked by what is held out: give holdout above 0, such as 0.2")
+    if shared.choose_epoch:
+        raise UsageError("losses are ranked by what is held out: no epoch can be chosen by it too")
+    shared = replace(shared, choose_epoch=False)  # which auto would do
     seeds = list(seeds) or ([0, 1, 2] if samples <= _SMALL else [0])
     return tuple(replace(shared, loss=loss, seed=seed) for seed in seeds for loss in texts)
 
@@ -348,7 +351,7 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
     samples = {i for kept in ours.values() for i in kept.index}
     seeds = len({run.seed for run, *_ in found})
     note = "" if balanced else " ".join(filter(None, (_learnt_nothing_note(ours), note)))
-    trained = dataclasses.replace(chosen, holdout=None, seed=Run.seed)
+    trained = dataclasses.replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
 
 

@@ -132,7 +132,10 @@ def fold_runs(run: Run, folds: int) -> list[Run]:
         raise UsageError(f"folds is a number from 2 to 1000; it was {folds}")
     if run.holdout or run.fold:
         raise UsageError("the folds are what is held out: leave out holdout and fold")
-    return [dataclasses.replace(run, holdout=1 / folds, fold=i + 1) for i in range(folds)]
+    if run.choose_epoch:
+        raise UsageError("a fold is predicted, and no epoch may be chosen by it: no choose_epoch")
+    run = dataclasses.replace(run, holdout=1 / folds, choose_epoch=False)
+    return [dataclasses.replace(run, fold=i + 1) for i in range(folds)]
 
 
 def _samples(

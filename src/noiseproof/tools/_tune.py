@@ -370,9 +370,7 @@ def _resolved(run: Run, data: Dataset | None) -> ResolvedRun:
     """The settings that suit the data."""
     if data is None:
         return run.resolve()
-    shape = tuple(data.train.inputs.shape[1:])
-    suited = catalogue.suited(data.kind, shape, len(data.train), run.holdout or 0.0)
-    return run.resolve(overrides={"data": data.name}, suited=suited)
+    return run.resolve(overrides={"data": data.name}, data=data.summary)
 
 
 def _terms(loss: str) -> tuple[str, str] | None:

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import catalogue, syntax
+from .. import syntax
 from .._errors import DivergedError, UsageError
 from .._hints import nearest
 from ..data import Dataset
 from ..losses._module import declared_losses
 from ..noise import NoisyLabels
-from ..results import Folder, claim
+from ..results import Folder, claim, with_chosen
 from ..runs import ResolvedRun, Run, check_name
 from ._checkpoint import Writer
 from ._digest import digests_of
@@ -265,22 +265,13 @@ def _resolve(
             made = replace(run, name=check_name(named)) if named else run
         else:
             on_gpu = device_of(run.device).type == "cuda"
-            run, suited = _suited_to(run, overrides.get("data"))
-            made = run.resolve(on_gpu=on_gpu, overrides=shown, suited=suited, name=named)
+            data = overrides.get("data")
+            summary = None if data is None else data.summary
+            made = run.resolve(on_gpu=on_gpu, overrides=shown, data=summary, name=named)
         if made.overrides and not made.name and kept:
             made = replace(made, name=f"unnamed-{unnamed[i]}")
         found.append(made)
     return found
-
-
-def _suited_to(run: Run, data: Dataset | None) -> tuple[Run, catalogue.Protocol | None]:
-    """The settings that suit data of the user's own; without a test set a part is held out."""
-    if data is None:
-        return run, None
-    if not len(data.test) and run.holdout is None:
-        run = replace(run, holdout=catalogue.suited_holdout(len(data.train)))
-    shape = tuple(data.train.inputs.shape[1:])
-    return run, catalogue.suited(data.kind, shape, len(data.train), run.usual_holdout)
 
 
 def _user_losses(runs: Iterable[ResolvedRun]) -> dict[str, Any]:
@@ -422,6 +413,7 @@ def _advance(
                 row: Row = {"epoch": epoch + 1, **metrics.values}
                 lr = job.run.lr_at(epoch, steps=job.trainer.steps)
                 row |= {"lr": lr, "seconds": seconds}
+                row = with_chosen(row, job.history)
                 if metrics.diverged_step is not None:
                     job.fail(metrics.diverged_step, row)
                     continue

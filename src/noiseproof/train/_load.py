@@ -27,9 +27,12 @@ def load(
     *,
     network: Network | None = None,
     ema: bool = False,
-    chosen: bool = False,
+    last: bool = False,
 ) -> Model:
-    """The trained model of a run, ready to predict.
+    """The trained model of a run, ready to predict: the weights that the run ends with.
+
+    They are those of the epoch that was chosen, where the run chooses one (`Run.choose_epoch`),
+    else those of the last.
 
     The weights are read without running code. A network that the folder of a run names as
     ``module:name`` is imported again, with a warning if its source has changed since; what a file
@@ -39,8 +42,8 @@ def load(
         path: the folder of the run, or a file ``.safetensors`` that `Model.export` wrote.
         network: one of the same architecture, or what makes it, or ``"module:name"``, for a run
             that was given a network of your own; the weights are loaded into it.
-        ema: load the exponential moving average of the weights.
-        chosen: load those of the epoch that was chosen (`Run.choose_epoch`).
+        ema: load the exponential moving average of the weights after the last epoch.
+        last: load the weights after the last epoch, also where another one was chosen.
 
     >>> import tempfile
     >>> from noiseproof import data, train
@@ -52,24 +55,26 @@ def load(
     torch.Size([360])
     """
     path = Path(path)
-    if ema and chosen:
-        raise UsageError("ema are the averaged weights of the last epoch: give ema or chosen")
-    weights = EMA_MODEL if ema else CHOSEN_MODEL if chosen else MODEL
+    if ema and last:
+        raise UsageError("ema are averaged weights, and last are not: give one of them")
+    asked = EMA_MODEL if ema else MODEL if last else None
     if path.is_file() or path.suffix == ".safetensors":
-        return _from_file(path, network, weights)
-    return _from_folder(path, network, weights)
+        return _from_file(path, network, asked)
+    return _from_folder(path, network, asked)
 
 
 _HINTS = {
     MODEL: "noiseproof train keeps it, and a bench with --keep-models",
     EMA_MODEL: "train it with ema=0.999 or ema_horizon=0.02",
-    CHOSEN_MODEL: "train it with choose_epoch=True",
+    CHOSEN_MODEL: "--last takes the weights of the last epoch",
 }
 
 
-def _from_folder(path: Path, network: Network | None, name: str) -> Model:
+def _from_folder(path: Path, network: Network | None, asked: str | None) -> Model:
     kept = Folder(path)
     described = kept.read_json("run.json")
+    chooses = described is not None and described.get("settings", {}).get("choose_epoch") is True
+    name = asked or (CHOSEN_MODEL if chooses else MODEL)
     weights = path / name
     if described is None or not weights.exists():
         if not path.is_dir():
@@ -85,15 +90,15 @@ def _from_folder(path: Path, network: Network | None, name: str) -> Model:
     return _filled(made, tensors, inputs, settings, weights)
 
 
-def _from_file(path: Path, network: Network | None, weights: str) -> Model:
+def _from_file(path: Path, network: Network | None, asked: str | None) -> Model:
     if path.suffix in (".pt2", ".onnx"):
         raise UsageError(
             f"{path} is a program for others to run; give the folder of the run or .safetensors"
         )
     if path.suffix != ".safetensors":
         raise UsageError(f"{path} is no .safetensors; give that, or the folder of the run")
-    if weights != MODEL:
-        flag = "--ema" if weights == EMA_MODEL else "--chosen"
+    if asked is not None:
+        flag = "--ema" if asked == EMA_MODEL else "--last"
         raise UsageError(f"{path} holds one set of weights; export the run with {flag} for those")
     if not path.exists():
         raise UsageError(

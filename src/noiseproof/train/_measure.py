@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..results import CHOSEN_EPOCH as CHOSEN_EPOCH
 from ..results import accuracy_column
 
 BINS = 15  # of the calibration error
 DIVERGED_STEP = "diverged_step"
 """The key of the first step whose loss or gradient is not finite, -1 for none; no column."""
 UNPREDICTED = "unpredicted_classes"
-CHOSEN_EPOCH = "chosen_epoch"
 CHANGED = "changed_predictions"
 MIN_TEST_SAMPLES = 5  # of a class that is expected to be predicted
 PATIENCE = 10  # epochs in which classes are not predicted before that is remarked on

@@ -1,0 +1,132 @@
+"""The tables of docs/one-rule.md, from the runs under benchmarks/rule/."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, stdev
+from typing import Any
+
+from cells import ROOT, table
+
+from noiseproof.catalogue import CLEAN, GIVEN, noise_title
+from noiseproof.results import TEST_ACCURACY, Record, read
+from noiseproof.runs import Run
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import rule
+
+MISSING = "not measured"
+_SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits"}
+PROVED = {  # by whom, and what is read of the run
+    "auto": "auto",
+    "JAL-CE": "JAL-CE", "JAL-CE averaged": "JAL-CE", "JAL-CE held out": "JAL-CE",
+    "ANL-CE": "ANL-CE", "ANL-CE averaged": "ANL-CE", "ANL-CE held out": "ANL-CE",
+}  # fmt: skip
+
+
+def committed(kind: str) -> dict[str, Record]:
+    """The runs of a kind, by hash."""
+    path = rule.COMMITTED / f"{kind}.jsonl"
+    reading = read(*([path] if path.exists() else []))
+    if reading.problems:
+        raise ValueError("; ".join(reading.problems))
+    return {record.hash: record for record in reading.records}
+
+
+def found(runs: Iterable[Run], records: Mapping[str, Record]) -> list[Record]:
+    """Those of the runs that are there, whatever precision they had."""
+    hashes = [[r.hash for r in run.resolutions()] for run in runs]
+    return [records[h] for alike in hashes for h in alike if h in records][: len(hashes)]
+
+
+def mean(percents: Sequence[float]) -> str:
+    if not percents:
+        return MISSING
+    spread = f" ± {stdev(percents):.1f}" if len(percents) > 1 else ""
+    return f"{fmean(percents):.1f}{spread}"
+
+
+def cell_title(cell: Mapping[str, Any]) -> str:
+    noise, rate = cell.get("noise", GIVEN), cell.get("rate", 0.0)
+    return "clean" if noise == CLEAN else noise_title(noise, rate)
+
+
+def parts_table(name: str) -> str:
+    """What each part adds: the whole, and the whole without it."""
+    records, seeds = committed("parts"), sorted({r.run.seed for r in committed("parts").values()})
+    cells = rule.PARTS_ON[name]
+    runs = iter(rule.parts(name, [0]))
+    at = {(part, i): next(runs) for i in range(len(cells)) for part in rule.PARTS}
+    rows = []
+    for part in rule.PARTS:
+        texts = []
+        for i in range(len(cells)):
+            alike = [replace(at[part, i], seed=seed) for seed in seeds]
+            texts.append(mean([100 * r.accuracy for r in found(alike, records)]))
+        rows.append((f"`{part}`" if part == "auto" else part, *texts))
+    return "\n".join(table(("", *map(cell_title, cells)), rows)).rstrip()
+
+
+def choice_table() -> str:
+    """What was tried, by the clean labels of images set aside; means over the seeds."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, float], list[Record]]] = {}
+    for record in committed("choose").values():
+        run = record.run
+        name = next(name for name in rule.SETS if name in run.dataset)
+        weigh = next(
+            key for key, of in rule.WEIGHTS.items()
+            if Run(loss=of(rule.CLASSES[name])).resolve().loss == run.loss
+        )  # fmt: skip
+        what = [f"horizon {run.ema_horizon:g}"] if run.ema_horizon != rule.HORIZON else []
+        what += ["growing"] * (run.shrink_schedule == "linear")
+        what += [f"floor {run.lr_floor / run.lr:g}"] * (run.lr_floor > 0)
+        key = (weigh, f"{run.shrink:g}", ", ".join(what))
+        groups.setdefault(key, {}).setdefault((name, run.rate), []).append(record)
+    at = [(name, rate) for name, of in rule.SETS.items() for rate in of["rates"]]
+    rows = []
+    for key, cells in sorted(groups.items(), key=lambda kv: (kv[0][0], float(kv[0][1]), kv[0][2])):
+        texts = []
+        for place in at:
+            alike = cells.get(place, [])
+            best = [100 * max(r.column(f"{TEST_ACCURACY}_ema")) for r in alike]
+            chosen = mean([100 * _chosen(r) for r in alike])
+            texts.append(f"{chosen} ({fmean(best):.1f})" if alike else MISSING)
+        weigh, shrink, changed = key
+        rows.append((f"`{weigh}`", shrink, changed, *texts))
+    head = [f"{_SETS[name]}, {rate:g}" for name, rate in at]
+    return "\n".join(table(("weights", "penalty", "", *head), rows, left=3)).rstrip()
+
+
+def proof_table(name: str) -> str:
+    """The rule beside published settings: last epoch, averaged, and with an epoch chosen."""
+    records = committed("proof")
+    if not any(r.run.dataset == name for r in records.values()):
+        return f"Not measured yet: `python benchmarks/rule.py proof {name}`."
+    seeds = sorted({r.run.seed for r in records.values()}) or [0]
+    rows = []
+    for cell in rule.CELLS[name]:
+        known: dict[str, Any] = {"dataset": name, **cell}
+        texts, regret = [], []
+        for title, loss in PROVED.items():
+            settings: dict[str, Any] = {} if loss == "auto" else {"ema_horizon": rule.HORIZON}
+            settings |= {"choose_epoch": True} if title.endswith("held out") else {}
+            alike = [Run(**known, seed=seed, loss=loss, **settings) for seed in seeds]
+            there = found(alike, records)
+            column = "_ema" if title.endswith("averaged") else "_chosen"
+            plain = not title.endswith(("averaged", "held out")) and loss != "auto"
+            texts.append(mean([
+                100 * r.column(TEST_ACCURACY + ("" if plain else column))[-1] for r in there
+            ]))  # fmt: skip
+            if loss == "auto":
+                regret = [100 * (max(r.column(f"{TEST_ACCURACY}_ema")) - _chosen(r)) for r in there]
+        rows.append((cell_title(cell), *texts, mean(regret)))
+    return "\n".join(table(("labels", *PROVED, "regret of auto"), rows)).rstrip()
+
+
+def _chosen(record: Record) -> float:
+    """The accuracy of the epoch that was chosen; also of runs that do not have the column."""
+    chosen = int(record.column("chosen_epoch")[-1])
+    return record.column(f"{TEST_ACCURACY}_ema")[chosen - 1]

@@ -1,0 +1,99 @@
+"""`--loss auto`: what it stands for, what goes before it, and by what its runs are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from noiseproof import UsageError
+from noiseproof.catalogue import AUTO, DATASETS, DataSummary
+from noiseproof.catalogue._auto import AUTO_BRINGS, auto_setting
+from noiseproof.runs import Run
+
+CONDITIONS = [
+    {"noise": "symmetric", "rate": 0.8}, {"noise": "symmetric", "rate": 0.2},
+    {"noise": "asymmetric", "rate": 0.4}, {"noise": "none"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dataset", ["digits", "mnist", "cifar10", "cifar100", "webvision"])
+def test_it_is_one_setting_whatever_the_noise(dataset):
+    found = set()
+    for condition in CONDITIONS if dataset != "webvision" else [{}]:
+        run = Run(dataset=dataset, loss="auto", **condition).resolve()
+        found.add((run.loss, *(getattr(run, name) for name in AUTO_BRINGS)))
+        assert (run.weight_decay, run.l1, run.holdout) == (0.0, 0.0, 0.1)
+        assert run.method == AUTO
+    (one,) = found
+    assert one == (auto_setting(DATASETS[dataset].num_classes).loss, *AUTO_BRINGS.values())
+
+
+def test_the_loss_follows_from_the_number_of_classes_alone():
+    def loss(classes: int) -> str:
+        data = DataSummary("features", (5,), 3000, classes, tested=True)
+        run = Run(loss="auto").resolve(overrides={"data": "own"}, data=data)
+        assert run.method == AUTO
+        return run.loss
+
+    assert loss(10) == Run(dataset="cifar10", loss="auto").resolve().loss
+    assert loss(100) == Run(dataset="cifar100", loss="auto").resolve().loss
+    assert loss(2) != loss(1000)
+    with pytest.raises(UsageError, match="auto needs to know how many classes own has"):
+        Run(loss="auto").resolve(overrides={"data": "own"})
+
+
+def test_of_a_file_too(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, x=np.random.default_rng(0).normal(size=(90, 4)), y=np.arange(90) % 3)
+    run = Run(dataset=f"npz:{path}", loss="auto")
+    resolved = run.resolve()
+    assert resolved.loss == auto_setting(3).loss
+    assert (resolved.holdout, resolved.choose_epoch) == (0.2, True)  # there is nothing to test on
+    assert (resolved.method, resolved.means("Auto"), resolved.means("ce")) == (AUTO, True, False)
+    assert "auto is" in run.note()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"shrink": 1.0}, {"shrink": 0.0}, {"ema_horizon": 0.1}, {"choose_epoch": False},
+        {"holdout": 0.2}, {"shrink_schedule": "linear"}, {"weight_decay": 1e-4}, {"l1": 1e-6},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_given_goes_before_it(given):
+    usual, run = (Run(loss="auto", **g).resolve().settings() for g in ({}, given))
+    (name, value), *_ = given.items()
+    assert run[name] == value != usual[name]
+    differing = {name for name in run if run[name] != usual[name]} - {name}
+    # without a penalty the protocol's decay is back; without a choice nothing is held out
+    allowed = {"shrink": {"weight_decay"} if not value else set(), "choose_epoch": {"holdout"}}
+    assert differing == allowed.get(name, set())
+
+
+def test_another_average_takes_the_place_of_its_own():
+    run = Run(loss="auto", ema=0.9).resolve()
+    assert (run.ema, run.ema_horizon) == (0.9, 0.0)
+
+
+def test_with_nothing_held_out_no_epoch_is_chosen():
+    run = Run(loss="auto", holdout=0).resolve()
+    assert (run.holdout, run.choose_epoch) == (0.0, False)
+    with pytest.raises(UsageError, match=r"give holdout=0\.1"):
+        Run(loss="auto", holdout=0, choose_epoch=True)
+
+
+def test_runs_are_equal_however_they_were_written():
+    auto = Run(dataset="cifar10", loss="auto").resolve()
+    written = Run(dataset="cifar10", loss=auto.loss, **AUTO_BRINGS).resolve()
+    assert written.hash == auto.hash
+    assert written.method == AUTO
+
+
+def test_other_penalties_are_not_taken_for_it():
+    loss = Run(dataset="cifar10", loss="auto").resolve().loss
+    for other in ({}, {"shrink": 2 * AUTO_BRINGS["shrink"]}):
+        run = Run(dataset="cifar10", loss=loss, **other).resolve()
+        assert run.method != AUTO
+        assert not run.means("auto")
+    assert not Run(dataset="cifar100", loss=loss, **AUTO_BRINGS).resolve().means("auto")
