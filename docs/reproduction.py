@@ -7,6 +7,7 @@ from itertools import groupby
 
 import figures
 from cells import (
+    ROOT,
     Results,
     labels,
     ours,
@@ -20,6 +21,7 @@ from cells import (
 from claims import ROBUST, claims, noisy_columns, places
 from reasons import reasons
 
+from noiseproof.bench import plan, read_bench
 from noiseproof.catalogue import (
     CLEAN,
     dataset_title,
@@ -194,6 +196,15 @@ def made_by(results: Results) -> str:
     )
 
 
+def left_on_cifar100() -> str:
+    """How many of the runs that its claims need are there, and what trains the others."""
+    found = plan(read_bench(ROOT / "docs" / "cifar100.toml"), ROOT / "results")
+    return (
+        f"CIFAR-100: {len(found.done)} of {len(found.bench)} runs are there. "
+        "`noiseproof bench docs/cifar100.toml` trains what is missing, the most telling first."
+    )
+
+
 def page() -> str:
     results = results_of_the_repository()
     lines = [
@@ -225,6 +236,8 @@ def page() -> str:
         "are test accuracies after the last epoch in percent.",
         "",
         *claims(results),
+        left_on_cifar100(),
+        "",
         "## The paper's figures",
         "",
         "Drawn from these runs; the paper's are described in our words.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from noiseproof import bench
+from noiseproof.bench._plan import packs
 
 GRID = """
 title = "Mine"
@@ -72,6 +73,15 @@ def test_the_runs_that_the_reproduction_lacks_can_be_planned():
     }  # fmt: skip
     alone = [r for r in found.runs if r.variant == "authors" and r.protocol == "paper"]
     assert {(r.noise, r.rate) for r in alone} == {("asymmetric", 0.4)}
+
+
+def test_packs_of_cifar100_have_what_belongs_together():
+    found = bench.read_bench(Path(__file__).parents[2] / "docs" / "cifar100.toml")
+    first, *_ = packs([run.resolve(on_gpu=True) for run in found.runs], on_gpu=True)
+    assert [(r.method, r.protocol) for r in first] == [
+        ("CE", "paper"), ("JAL-CE", "paper"), ("NCE+RCE", "paper"), ("NCE+RCE", "authors"),
+    ]  # fmt: skip
+    assert {run.resolve().model for run in found.runs} == {"resnet34"}
 
 
 def test_what_is_excluded_may_be_written_in_any_way(tmp_path):
