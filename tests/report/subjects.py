@@ -8,7 +8,7 @@ from pathlib import Path
 
 from noiseproof import UsageError, syntax
 from noiseproof.catalogue import DATASETS, PROTOCOLS, method_named
-from noiseproof.results import Reading, Record, read, write_bundle
+from noiseproof.results import Reading, Record, read, with_chosen, write_bundle
 from noiseproof.runs import Run
 
 SETTINGS = {"rate": 0.4, "loss": "ce", "model": "mlp", "batch_size": 32}
@@ -54,6 +54,11 @@ def record(
         }
         for epoch in range(1, epochs + 1)
     ]
+    if run.choose_epoch:  # the second, from there on
+        rows, history = history, []
+        for row in rows:
+            chosen = {"chosen_epoch": min(2.0, row["epoch"])}
+            history.append(with_chosen(row | chosen, history))
     about = {**ABOUT, "noise_rate": None} if run.noise == "given" else dict(ABOUT)
     return Record(run, history, about, error, Path("made-up"))
 

@@ -153,6 +153,19 @@ def test_a_line_needs_three_rates():
     assert not panel.note
 
 
+def test_of_a_run_that_chooses_an_epoch_that_epoch_counts():
+    plain, auto = record(0.8), record(0.9, loss="auto")
+    report = make_report(reading(plain, auto))
+    assert {e.label: e.cell.mean for e in report.study.entries} == {
+        "CE": pytest.approx(80), "auto": pytest.approx(45),
+    }  # fmt: skip
+    both = "after the last epoch or, where a run chooses one, at the epoch that was chosen"
+    assert both in report.figures[0].caption
+    assert f"Test accuracy in percent {both}: the mean" in html(report)
+    for records, when in ((plain, "after the last epoch"), (auto, "at the epoch that was chosen")):
+        assert make_report(reading(records)).study.measured == when
+
+
 def test_charts_hold_the_records_numbers(page):
     data = data_of(page)
     (mnist,) = [p for p in data["figures"]["overview"] if len(p["curves"]) > 5]

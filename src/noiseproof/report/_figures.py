@@ -141,13 +141,13 @@ def overview_figures(study: Study) -> Iterator[Figure]:
             dot_panels.setdefault(on, []).append(_ranking_panel(study, conditions, on))
     for on, panels in line_panels.items():
         caption = (
-            f"{_capitalized(ACCURACY_WORDS[on])} after the last epoch against the fraction of "
+            f"{_capitalized(ACCURACY_WORDS[on])} {study.measured} against the fraction of "
             "labels that are wrong."
         )
         title = f"{_accuracy_title(on)} as the noise grows"
         yield _limited(Figure(_name_by_accuracy("overview", on), title, caption, panels))
     for on, panels in dot_panels.items():
-        caption = f"{_capitalized(ACCURACY_WORDS[on])} after the last epoch, the best loss first."
+        caption = f"{_capitalized(ACCURACY_WORDS[on])} {study.measured}, the best loss first."
         title = f"{_accuracy_title(on)} by loss"
         yield _limited(Figure(_name_by_accuracy("ranking", on), title, caption, panels))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +61,7 @@ def html(report: Report, title: str | None = None, beside: Report | None = None)
         num_columns=_num_columns,
         plot_height=plot_height,
         full_names=_full_names,
-        what_numbers_are=_what_numbers_are,
+        what_numbers_are=functools.partial(_what_numbers_are, measured=report.study.measured),
         accuracy_words=ACCURACY_WORDS,
         has_published=lambda tables: any(table.sources for table in tables),
         seeds_listed=seeds_listed,
@@ -164,7 +165,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def _what_numbers_are(tables: list[Table]) -> str:
+def _what_numbers_are(tables: list[Table], measured: str) -> str:
     """What the numbers of these tables are."""
     on: set[JudgedOn] = {table.judged_on for table in tables}
     accuracy = ACCURACY_WORDS["both" if len(on) > 1 else on.pop()]
@@ -176,7 +177,7 @@ def _what_numbers_are(tables: list[Table]) -> str:
     else:
         after = "its standard error over the seeds"
     return (
-        f"{accuracy[0].upper()}{accuracy[1:]} in percent after the last epoch: the mean, ± "
+        f"{accuracy[0].upper()}{accuracy[1:]} in percent {measured}: the mean, ± "
         f"{after}; the best two of each column in bold."
     )
 

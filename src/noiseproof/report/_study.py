@@ -152,6 +152,15 @@ class Study:
         return judged_on(e for c in chosen for e in self.at(c))
 
     @cached_property
+    def measured(self) -> str:
+        """When the accuracies of the comparison were measured, in a sentence."""
+        choose = {bool(e.cell.settings["choose_epoch"]) for e in self.entries}
+        if choose == {True}:
+            return "at the epoch that was chosen"
+        chosen = " or, where a run chooses one, at the epoch that was chosen" if choose else ""
+        return "after the last epoch" + (chosen if True in choose else "")
+
+    @cached_property
     def conditions(self) -> list[Condition]:
         """The conditions that have runs, grouped by data set and noise, by increasing rate."""
         return [c for group in self.by_noise.values() for c in group]
