@@ -32,7 +32,7 @@ from noiseproof.catalogue import DATASETS, dataset_title
 from noiseproof.report import Condition, Figure, condition_name
 from noiseproof.report._compile import panel_rows
 from noiseproof.report._curves import clean_train_accuracy, final_mean, mean_curve
-from noiseproof.report._figures import TEST_ACCURACY, Panel, without_none
+from noiseproof.report._figure import TEST_ACCURACY, Panel, without_none
 from noiseproof.results import Cell
 
 CIFAR10 = FIGURES[0]

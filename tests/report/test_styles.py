@@ -9,7 +9,7 @@ import pytest
 from noiseproof import _vega
 from noiseproof.catalogue import METHODS, noise_title
 from noiseproof.report import _charts, make_report, make_study, picture
-from noiseproof.report._figures import ChartType
+from noiseproof.report._figure import ChartType
 from noiseproof.report._styles import assign_styles
 
 from .subjects import reading, record, whole

@@ -12,7 +12,7 @@ Nothing here trains, and nothing imports torch.
 
 from ._compare import Comparison, comparisons
 from ._compile import picture
-from ._figures import Figure
+from ._figure import Figure
 from ._page import html
 from ._report import Report, Section, make_report
 from ._study import Condition, Entry, Study, condition_name, make_study

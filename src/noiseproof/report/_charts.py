@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .. import _vega
 from .._vega import THEMES, Spec
-from ._figures import ACCURACY_DOTS, ChartType, Panel
+from ._figure import ACCURACY_DOTS, ChartType, Panel
 from ._styles import Style
 from ._words import ACCURACY_WORDS
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .. import _vega
 from .._vega import Spec
 from ._charts import PARAMS, config, panel_spec
-from ._figures import ChartType, Figure, Panel
+from ._figure import ChartType, Figure, Panel
 from ._styles import Style
 
 

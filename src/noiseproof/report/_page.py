@@ -13,7 +13,7 @@ from ..catalogue import dataset_title
 from ..results import Record
 from ._charts import X_TITLES, plot_height
 from ._compile import page_specs
-from ._figures import ACCURACY_DOTS, LINE_CHARTS, Figure, Panel
+from ._figure import ACCURACY_DOTS, LINE_CHARTS, Figure, Panel
 from ._provenance import HEADERS, Provenance, make_provenance
 from ._report import Report
 from ._study import Study

@@ -9,15 +9,14 @@ from itertools import islice
 
 from ..catalogue import GIVEN
 from ..results import Reading
+from ._by_epoch import EPOCH_MEASURES, epoch_figures
 from ._conclude import make_conclusions
 from ._disbelief import DisbeliefTable, find_disbelief
 from ._examples import Examples, find_examples
-from ._figures import (
-    EPOCH_MEASURES,
-    Figure,
+from ._figure import Figure
+from ._overview import overview_figures
+from ._story import (
     active_passive_figures,
-    epoch_figures,
-    overview_figures,
     parameter_figures,
     robustness_figures,
     scaling_figures,
