@@ -94,7 +94,7 @@ PARTS: dict[str, dict[str, Any]] = {
 PARTS_ON: dict[str, list[dict[str, Any]]] = {
     "digits": [
         {"noise": "none"}, *({"noise": "symmetric", "rate": rate} for rate in (0.2, 0.4, 0.6)),
-        {"noise": "asymmetric", "rate": 0.4},
+        {"noise": "asymmetric", "rate": 0.4}, {"noise": "instance", "rate": 0.4},
     ],
     "cifar10": [
         {"noise": "none"}, *({"noise": "symmetric", "rate": rate} for rate in (0.4, 0.8)),

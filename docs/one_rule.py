@@ -67,6 +67,11 @@ def parts_table(name: str) -> str:
             alike = [replace(at[part, i], seed=seed) for seed in seeds]
             texts.append(mean([100 * r.accuracy for r in found(alike, records)]))
         rows.append((f"`{part}`" if part == "auto" else part, *texts))
+    regrets = []
+    for i in range(len(cells)):
+        there = found([replace(at["auto", i], seed=seed) for seed in seeds], records)
+        regrets.append(mean([_regret(r) for r in there]))
+    rows.append(("regret of `auto`", *regrets))
     return "\n".join(table(("", *map(cell_title, cells)), rows)).rstrip()
 
 
@@ -121,9 +126,14 @@ def proof_table(name: str) -> str:
                 100 * r.column(TEST_ACCURACY + ("" if plain else column))[-1] for r in there
             ]))  # fmt: skip
             if loss == "auto":
-                regret = [100 * (max(r.column(f"{TEST_ACCURACY}_ema")) - _chosen(r)) for r in there]
+                regret = [_regret(r) for r in there]
         rows.append((cell_title(cell), *texts, mean(regret)))
     return "\n".join(table(("labels", *PROVED, "regret of auto"), rows)).rstrip()
+
+
+def _regret(record: Record) -> float:
+    """How far the chosen epoch is from the best one by test accuracy, in points."""
+    return 100 * (max(record.column(f"{TEST_ACCURACY}_ema")) - _chosen(record))
 
 
 def _chosen(record: Record) -> float:

@@ -120,7 +120,7 @@ def test_label_wave_stops_where_changes_begin_to_grow(rule, changed, epoch):
 
 def test_each_part_is_left_out_once(rule):
     runs = [run.resolve() for run in rule.parts("digits", [0, 1])]
-    assert len({run.hash for run in runs}) == len(runs) == 2 * 5 * len(rule.PARTS)
+    assert len({run.hash for run in runs}) == len(runs) == 2 * 6 * len(rule.PARTS)
     one = dict(zip(rule.PARTS, runs, strict=False))
     assert (one["auto"].method, one["cross entropy"].method) == ("auto", "CE")
     assert one["without the penalty"].weight_decay > 0 == one["without the penalty"].shrink

@@ -1,0 +1,88 @@
+"""The tables of docs/one-rule.md: each number where it belongs, and what is missing said so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from noiseproof.results import Record
+from noiseproof.runs import Run
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def page(monkeypatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(DOCS))
+    import one_rule
+
+    monkeypatch.setattr(one_rule.rule, "CHOSEN", True)
+    return one_rule
+
+
+def made_up(run: Run, last: float, ema: list[float], chosen: int) -> Record:
+    rows = [{"epoch": float(i + 1), "test_accuracy": last, "test_accuracy_ema": e,
+             "chosen_epoch": float(min(chosen, i + 1)), "test_accuracy_chosen": ema[chosen - 1]}
+            for i, e in enumerate(ema)]  # fmt: skip
+    resolved = run.resolve(on_gpu=True)
+    if not resolved.choose_epoch:
+        rows = [{k: v for k, v in row.items() if "chosen" not in k} for row in rows]
+    return Record(resolved, rows, {})
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    lines = (line.strip("| ").split(" | ") for line in text.splitlines()[2:])
+    return {first: rest for first, *rest in lines}
+
+
+def test_of_the_proof_every_number_is_in_its_column(page, monkeypatch):
+    runs = page.rule.proof("cifar100", [0, 1])[:3]  # of one cell and seed
+    accuracies = {"auto": 0.6, "jal-ce": 0.5, "anl-ce": 0.4}
+    records = [made_up(run, accuracies[run.loss], [0.1, 0.7, 0.3], chosen=2) for run in runs]
+    kept = {record.hash: record for record in records}
+    monkeypatch.setattr(page, "committed", lambda kind: kept)
+    table = cells(page.proof_table("cifar100"))
+    assert table["symmetric 0.8"] == [
+        "70.0", "50.0", "30.0", page.MISSING, "40.0", "30.0", page.MISSING, "0.0",
+    ]  # fmt: skip
+    assert set(table["asymmetric 0.4"]) == {page.MISSING}
+    assert "python benchmarks/rule.py proof cifar10`" in page.proof_table("cifar10")
+
+
+def test_of_the_choice_seeds_are_one_row(page, monkeypatch, tmp_path):
+    found = {}
+    for seed, best in ((10, 0.8), (11, 0.9)):
+        run, _ = page.rule.choice(tmp_path, ["pairs"], ["even"], [4.0], ["grows"], [seed])
+        settings = {**vars(run), "dataset": "cifar100"}  # any whose loss has as many classes
+        record = made_up(Run(**settings), 0.2, [0.5, best], chosen=1)
+        object.__setattr__(record.run, "dataset", "pairs.npz@0")
+        found[str(seed)] = record
+    monkeypatch.setattr(page, "committed", lambda kind: found)
+    (line,) = page.choice_table().splitlines()[2:]
+    assert line.startswith("| `even` | 4 | growing |")
+    assert "50.0 ± 0.0 (85.0)" in line
+    assert line.count(page.MISSING) == 3
+
+
+def test_parts_are_told_apart_and_averaged_over_seeds(page, monkeypatch):
+    records = []
+    for seed in (0, 1):
+        for part, run in zip(page.rule.PARTS, page.rule.parts("digits", [seed]), strict=False):
+            last = 0.5 + 0.1 * seed + 0.01 * len(part)
+            records.append(made_up(run, last, [last], chosen=1))
+    monkeypatch.setattr(page, "committed", lambda kind: {r.hash: r for r in records})
+    table = cells(page.parts_table("digits"))
+    for part in page.rule.PARTS:
+        mean = 100 * (0.55 + 0.01 * len(part))
+        row = table["`auto`" if part == "auto" else part]
+        assert row[0] == f"{mean:.1f} ± 7.1"
+        assert set(row[1:]) == {page.MISSING}
+    assert table["regret of `auto`"][0] == "0.0 ± 0.0"
+
+
+def test_no_table_of_nothing(page, monkeypatch):
+    monkeypatch.setattr(page, "committed", lambda kind: {})
+    assert len(page.choice_table().splitlines()) == 2
+    assert "Not measured yet" in page.proof_table("cifar100")
