@@ -64,6 +64,7 @@ def test_explains_what_has_no_name(run):
             ("losses", "anl-ce"),
             "noiseproof: anl-ce is a published loss with settings for each data set",
         ),
+        (("losses", "auto"), "noiseproof: auto is one setting of loss, penalty and average, from"),
         (("losses", "nce(gamma=2)"), "noiseproof: nce has no hyper-parameter 'gamma'"),
         (("losses", "fl(gamma=-1)"), "noiseproof: fl: gamma = -1 is out of range"),
         (("losses", "ce", "--check", "1"), "noiseproof: num_classes must be at least 2"),

@@ -9,6 +9,7 @@ import torch
 
 import noiseproof
 from noiseproof.catalogue import METHODS, Setting
+from noiseproof.runs import Run
 
 RECIPES = [
     (name, dataset)
@@ -83,6 +84,16 @@ def test_recipes_that_follow_the_noise():
     assert str(plain.loss) == "0.01*epsilon_softmax(ce, m=100000) + 5*mae"
     with pytest.raises(ValueError, match=r"published for symmetric noise of rate 0, 0.2.*was 0.5"):
         noiseproof.recipe("js", "cifar10", rate=0.5)
+
+
+def test_auto_is_the_loss_that_a_run_of_it_has():
+    for dataset in ("cifar10", "cifar100"):
+        found = noiseproof.recipe("auto", dataset)
+        run = Run(dataset=dataset, loss="auto").resolve()
+        assert found.loss == noiseproof.parse(run.loss)
+        assert "--shrink" in found.note
+    with pytest.raises(ValueError, match="auto needs to know how many classes mine has"):
+        noiseproof.recipe("auto", "mine")
 
 
 def test_what_has_no_recipe():

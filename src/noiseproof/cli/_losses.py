@@ -9,7 +9,7 @@ import tyro
 
 import noiseproof
 from noiseproof._errors import UsageError
-from noiseproof.catalogue import method_named
+from noiseproof.catalogue import AUTO, method_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,13 @@ def _parse(text: str) -> noiseproof.Loss:
     except UsageError:
         name = method_named(text)
         if name is not None:
+            what = (
+                "one setting of loss, penalty and average, from the number of classes"
+                if name == AUTO
+                else "a published loss with settings for each data set"
+            )
             raise UsageError(
-                f"{name} is a published loss with settings for each data set: noiseproof train "
+                f"{name} is {what}: noiseproof train "
                 f"--dataset cifar10 --loss {name}, or noiseproof.recipe({name!r}, 'cifar10')"
             ) from None
         raise

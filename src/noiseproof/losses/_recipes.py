@@ -67,7 +67,8 @@ def recipe(
     """A published loss with its published settings for a data set.
 
     Args:
-        name: ``"anl-ce"``, ``"jal-fl"``, ``"nce+agce"``, ``"nce+rce"``, ...
+        name: ``"anl-ce"``, ``"jal-fl"``, ``"nce+agce"``, ``"nce+rce"``, ...; or ``"auto"``, of
+            which the loss is one part: its note names the others.
         dataset: ``"mnist"``, ``"cifar10"``, ``"cifar100"`` or ``"webvision"``.
         noise: ``"symmetric"`` or ``"asymmetric"``, for a recipe that depends on it.
         rate: the noise rate, for a recipe that depends on it (``js``, ``epsilon-softmax``).
@@ -83,11 +84,16 @@ def recipe(
     if protocol not in catalogue.PROTOCOLS:
         raise UsageError(f"protocol is 'paper' or 'authors'; it was {protocol!r}")
     published = [n for n, m in catalogue.METHODS.items() if m.paper or m.authors]
+    published.append(catalogue.AUTO)
     if method is None or method not in published:
         names = ", ".join(published)
         hint = nearest(name.lower().replace(" ", ""), published)
         raise UsageError(f"unknown recipe {name!r}{hint}; the known ones are {names}")
-    found = catalogue.setting_of(method, dataset, noise=noise, rate=rate, protocol=protocol)
+    found = (
+        catalogue.resolve_loss(method, dataset, noise=noise, rate=rate)
+        if method == catalogue.AUTO
+        else catalogue.setting_of(method, dataset, noise=noise, rate=rate, protocol=protocol)
+    )
     if found is None:
         raise catalogue.no_settings(method, dataset, noise)
     loss = parse(found.loss, **keywords)

@@ -69,8 +69,8 @@ class Run:
     """how the noise is drawn: as the paper says, or as its authors' code draws it"""
     loss: str = "nce+rce"
     """a loss by its text, such as "10*nce + 0.1*rce(A=-4)", or a published one by its name, with
-    the settings of the protocol for the data set: nce+rce, anl-ce, jal-ce, ...; or nlnl; or one of
-    your own, mymodule:name"""
+    the settings of the protocol for the data set: nce+rce, anl-ce, jal-ce, ...; or nlnl; or auto,
+    one setting for any noise; or one of your own, mymodule:name"""
     imports: tuple[str, ...] = ()
     """modules of your own to import first, whose registered losses a text may then name"""
     model: str | None = None
