@@ -312,12 +312,13 @@ def table(*places: Path) -> None:
     rows = []
     for record in results.read(*places).records:
         ema, last = (record.column(f"test_accuracy{end}") for end in ("_ema", ""))
-        best = max(ema)
-        row = [f"{100 * last[-1]:.2f}", f"{100 * ema[-1]:.2f}", f"{100 * best:.2f}"]
+        tested = ema if ema[-1] == ema[-1] else last  # there may be no average
+        best = max(tested)
+        row = [f"{100 * x:.2f}" if x == x else "" for x in (last[-1], ema[-1], best)]
         if record.run.choose_epoch:
             chosen = int(record.column("chosen_epoch")[-1])
             wave = label_wave(record.column("changed_predictions"))
-            there, by_wave = ema[chosen - 1], ema[wave - 1]
+            there, by_wave = tested[chosen - 1], tested[wave - 1]
             row += [f"{100 * there:.2f}", str(chosen), f"{100 * (best - there):.2f}"]
             row += [f"{100 * (best - by_wave):.2f}"]
         else:

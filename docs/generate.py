@@ -273,6 +273,8 @@ def documents() -> dict[Path, str]:
 
 
 def main() -> None:
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
     torch.set_num_threads(1)  # tensors this small are slower on more
     stale = [p for p, text in documents().items() if not p.exists() or p.read_text() != text]
     figures = {DRAWN / f"{name}.svg": f for name, f in reproduction.pictures().items()}

@@ -92,6 +92,10 @@ def test_auto_is_the_loss_that_a_run_of_it_has():
         run = Run(dataset=dataset, loss="auto").resolve()
         assert found.loss == noiseproof.parse(run.loss)
         assert "--shrink" in found.note
+        assert found.weight_decay == 0.0
+    assert noiseproof.recipe("auto", "mine", classes=3).loss == noiseproof.parse(
+        "1.5*nce + amse(a=6)"
+    )
     with pytest.raises(ValueError, match="auto needs to know how many classes mine has"):
         noiseproof.recipe("auto", "mine")
 

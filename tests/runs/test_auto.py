@@ -90,10 +90,24 @@ def test_runs_are_equal_however_they_were_written():
     assert written.method == AUTO
 
 
-def test_other_penalties_are_not_taken_for_it():
+def test_what_is_taken_for_it():
     loss = Run(dataset="cifar10", loss="auto").resolve().loss
-    for other in ({}, {"shrink": 2 * AUTO_BRINGS["shrink"]}):
-        run = Run(dataset="cifar10", loss=loss, **other).resolve()
-        assert run.method != AUTO
-        assert not run.means("auto")
-    assert not Run(dataset="cifar100", loss=loss, **AUTO_BRINGS).resolve().means("auto")
+    assert Run(dataset="cifar10", loss=loss, shrink=7.0).resolve().means("auto")  # as --shrink 7
+    for other in (
+        Run(dataset="cifar10", loss=loss), Run(dataset="cifar100", loss=loss, **AUTO_BRINGS),
+        Run(dataset="cifar10", loss="nce+rce", **AUTO_BRINGS),
+    ):  # fmt: skip
+        run = other.resolve()
+        assert (run.method == AUTO, run.means("auto")) == (False, False)
+
+
+def test_data_that_is_named_like_a_listed_set_has_its_own_classes():
+    data = DataSummary("image", (1, 8, 8), 3000, 3, tested=True)
+    run = Run(loss="auto").resolve(overrides={"data": "digits"}, data=data)
+    assert (run.loss, run.method) == (auto_setting(3).loss, AUTO)
+
+
+def test_the_note_says_what_the_run_does():
+    assert "--shrink 4, averaged weights" in Run(loss="auto").note()
+    note = Run(loss="auto", holdout=0, shrink=2.5, ema=0.9).note()
+    assert note == "auto is 5*nce + amse(a=20) with --shrink 2.5"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from noiseproof import UsageError
-from noiseproof.results import read
+from noiseproof.results import read, write_bundle
 from noiseproof.train import fit, load
 from noiseproof.train._choice import BestEpoch, clearly_better
 from noiseproof.train._pack import Pack
@@ -76,11 +77,12 @@ def test_the_chosen_weights_are_those_of_the_chosen_epoch(averaged, tmp_path):
         fit(run, out=tmp_path / "stopped", on_epoch=stop_after(chosen))
     (stopped,) = (tmp_path / "stopped").glob("*/checkpoint.pt")
     then = torch.load(stopped, weights_only=True)["tensors"]["ema" if averaged else "weights"]
-    found = torch.cat([p.detach().flatten() for p in result.chosen_network.parameters()])
+    found = torch.cat([p.detach().flatten() for p in result.network.parameters()])
     assert torch.equal(found.sort().values, then.sort().values)  # matrices come first there
     kept, last = load(result.folder), load(result.folder, last=True)
-    assert same(weights(kept.network), weights(result.chosen_network))
-    assert same(weights(last.network), weights(result.network))
+    assert same(weights(kept.network), weights(result.network))
+    assert same(weights(last.network), weights(result.last_network))
+    assert not same(weights(last.network), weights(kept.network))
     (record,) = read(result.folder).records
     (short,) = read(result.folder, last_only=True).records
     tested = "test_accuracy_ema" if averaged else "test_accuracy"
@@ -92,24 +94,26 @@ def test_the_chosen_weights_are_those_of_the_chosen_epoch(averaged, tmp_path):
         assert now == pytest.approx(history[int(row["chosen_epoch"]) - 1][tested], abs=1e-6)
     resumed = fit(run, out=tmp_path / "stopped")  # the best came before the stop
     assert but_seconds(resumed.history) == but_seconds(history)
-    assert same(weights(resumed.chosen_network), weights(result.chosen_network))
+    assert same(weights(resumed.network), weights(result.network))
+    assert same(weights(resumed.last_network), weights(result.last_network))
     again = fit(run, out=tmp_path / "stopped")  # read, not trained
-    assert (again.chosen_epoch, again.chosen_network) == (chosen, None)
+    assert (again.chosen_epoch, again.network) == (chosen, None)
+    assert again.accuracy == pytest.approx(result.accuracy, abs=1e-6)
 
 
 def test_where_the_last_is_as_good_it_is_the_last():
     result = fit(tiny(loss="ce", noise="none", epochs=6, ema=0.9, choose_epoch=True))
     assert result.run.holdout == 0.1
     assert result.chosen_epoch == 6
-    assert same(weights(result.chosen_network), weights(result.ema_network))
+    assert same(weights(result.network), weights(result.ema_network))
 
 
 def test_nothing_else_changes_by_choosing():
     run = {"epochs": 3, "holdout": 0.2, "ema": 0.9}
     plain, choosing = fit(tiny(**run)), fit(tiny(**run, choose_epoch=True))
     assert plain.chosen_epoch is None
-    assert plain.chosen_network is None
-    assert same(weights(plain.network), weights(choosing.network))
+    assert plain.last_network is None
+    assert same(weights(plain.network), weights(choosing.last_network))
     added = {"chosen_epoch", "changed_predictions", "test_accuracy_chosen"}
     for one, two in zip(plain.history, choosing.history, strict=True):
         assert but_seconds([one]) == but_seconds([{k: v for k, v in two.items() if k not in added}])
@@ -136,6 +140,34 @@ def test_without_a_test_set_too():
     result = fit(tiny(epochs=3, batch_size=16, choose_epoch=True, ema=0.5), data=alone)
     assert {"validation_accuracy", "validation_accuracy_ema"} <= result.history[-1].keys()
     assert 1 <= result.chosen_epoch <= 3
+    # what chose the epoch cannot judge it
+    assert result.accuracy == result.history[-1]["validation_accuracy"]
+
+
+def test_what_an_older_version_left_out_is_found_in_what_it_kept(tmp_path):
+    result = fit(tiny(**OVERFITS, ema_horizon=0.1), out=tmp_path)
+    (record,) = read(result.folder).records
+    write_bundle(tmp_path / "new.jsonl", [record])
+    for name in ("history.csv", "result.json"):
+        path = result.folder / name
+        rows = [line.split(",") for line in path.read_text().splitlines()]
+        if name == "history.csv":
+            at = rows[0].index("test_accuracy_chosen")
+            rows = [[*row[:at], *row[at + 1 :]] for row in rows]
+            path.write_text("".join(f"{','.join(row)}\n" for row in rows))
+        else:
+            content = json.loads(path.read_text())
+            del content["test_accuracy_chosen"]
+            path.write_text(json.dumps(content))
+    line = json.loads((tmp_path / "new.jsonl").read_text())
+    for part in ("last", "history"):
+        del line[part]["test_accuracy_chosen"]
+    (tmp_path / "old.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    for place in (result.folder, tmp_path / "old.jsonl"):
+        for last_only in (False, True):
+            (old,) = read(place, last_only=last_only).records
+            assert old.accuracy == pytest.approx(record.accuracy, abs=1e-5)
+    assert fit(result.run, out=tmp_path).accuracy == pytest.approx(result.accuracy, abs=1e-6)
 
 
 def test_mistakes_are_one_line(tmp_path):

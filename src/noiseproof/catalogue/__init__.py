@@ -4,7 +4,7 @@ Choices and checks, defaults, benches, the tables of the documentation and the l
 follow from these tables.
 """
 
-from ._auto import AUTO, AUTO_BRINGS
+from ._auto import AUTO, AUTO_BRINGS, auto_note
 from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
 from ._files import FileSet
 from ._lists import ImageLists
@@ -15,6 +15,7 @@ from ._methods import (
     label_of,
     method_named,
     no_settings,
+    no_text,
     rank_of,
     resolve_loss,
     setting_of,
@@ -63,6 +64,7 @@ __all__ = [
     "Protocol",
     "Root",
     "Setting",
+    "auto_note",
     "dataset_title",
     "files_in",
     "find_root",
@@ -74,6 +76,7 @@ __all__ = [
     "labels_title",
     "method_named",
     "no_settings",
+    "no_text",
     "noise_group",
     "noise_title",
     "protocol_of",

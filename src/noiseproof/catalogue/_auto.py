@@ -6,7 +6,7 @@ number of classes alone.
 
 from __future__ import annotations
 
-import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +14,10 @@ from .. import syntax
 from ._setting import Setting
 
 AUTO = "auto"
-SOURCE = "noiseproof"
 AUTO_BRINGS: Mapping[str, Any] = {
     "shrink": 4.0, "shrink_schedule": "constant", "ema_horizon": 0.02, "choose_epoch": True,
 }  # fmt: skip
 """The settings of a run that it brings, beside the loss."""
-_MOST_CLASSES = 2_000  # for which a loss is recognised by its text
 
 
 def auto_setting(classes: int) -> Setting:
@@ -28,7 +26,7 @@ def auto_setting(classes: int) -> Setting:
     >>> auto_setting(10).loss, auto_setting(100).loss
     ('5*nce + amse(a=20)', '50*nce + amse(a=200)')
     """
-    return Setting(_loss(classes), SOURCE, note=_note(classes), brings=AUTO_BRINGS)
+    return Setting(_loss(classes), "noiseproof", note=auto_note(classes), brings=AUTO_BRINGS)
 
 
 def _loss(classes: int) -> str:
@@ -39,28 +37,31 @@ def _loss(classes: int) -> str:
     return syntax.canonical(f"{classes / 2:g}*nce + amse(a={2 * classes})")
 
 
-def _note(classes: int) -> str:
-    return (
-        f"auto is {syntax.short(_loss(classes))} with --shrink {AUTO_BRINGS['shrink']:g}, averaged "
-        f"weights (--ema-horizon {AUTO_BRINGS['ema_horizon']:g}), and the epoch that does best on "
-        "held-out labels (--choose-epoch)"
-    )
+def auto_note(classes: int, settings: Mapping[str, Any] = AUTO_BRINGS) -> str:
+    """What it stands for, with settings that may have been given in place of its own."""
+    found = {**AUTO_BRINGS, **settings}
+    grows = ", ever more of it," if found["shrink_schedule"] == "linear" else ""
+    parts = [f"--shrink {found['shrink']:g}{grows}" if found["shrink"] else ""]
+    if found["ema_horizon"]:
+        parts.append(f"averaged weights (--ema-horizon {found['ema_horizon']:g})")
+    if found["choose_epoch"]:
+        parts.append("the epoch that does best on held-out labels (--choose-epoch True)")
+    parts = [part for part in parts if part]
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+    return f"auto is {syntax.short(_loss(classes))}" + (f" with {listed}" if listed else "")
 
 
-def is_auto(loss: str, classes: int | None, shrink: float, shrink_schedule: str) -> bool:
-    """Whether a run is one of ``auto``: by its loss and its penalty.
+def is_auto(loss: str, classes: int | None) -> bool:
+    """Whether a canonical text is the loss of auto.
 
     Args:
-        loss: its canonical text.
-        classes: of its data; None where that is not known.
-        shrink: of the run.
-        shrink_schedule: likewise.
+        loss: the text.
+        classes: of the data; None where that is not known, and the text alone tells.
+
+    >>> is_auto(auto_setting(7).loss, None), is_auto(auto_setting(7).loss, 10)
+    (True, False)
     """
-    if (shrink, shrink_schedule) != (AUTO_BRINGS["shrink"], AUTO_BRINGS["shrink_schedule"]):
-        return False
-    return loss in (_losses() if classes is None else (_loss(classes),))
-
-
-@functools.cache
-def _losses() -> frozenset[str]:
-    return frozenset(_loss(classes) for classes in range(2, _MOST_CLASSES))
+    if classes is None:
+        found = re.match(r"(?:([\d.]+)\*)?nce \+ amse\b", loss)
+        classes = round(2 * float(found[1] or 1)) if found else 0
+    return classes >= 2 and loss == _loss(classes)

@@ -336,7 +336,7 @@ def resolve_loss(
     if name == NLNL:
         return Setting(NLNL, _PAPER)
     if name == AUTO:
-        classes = DATASETS[dataset].num_classes if dataset in DATASETS else classes
+        classes = _classes(dataset) if classes is None else classes
         if classes is None:
             raise UsageError(f"auto needs to know how many classes {dataset} has")
         return auto_setting(classes)
@@ -362,6 +362,23 @@ def resolve_loss(
         raise error
 
 
+def no_text(method: str) -> UsageError:
+    """The error for a method whose name cannot be read as a loss."""
+    what = (
+        "one setting of loss, penalty and average, from the number of classes"
+        if method == AUTO
+        else "a published loss with settings for each data set"
+    )
+    return UsageError(
+        f"{method} is {what}: noiseproof train --dataset cifar10 --loss {method}, or "
+        f"noiseproof.recipe({method!r}, 'cifar10')"
+    )
+
+
+def _classes(dataset: str) -> int | None:
+    return DATASETS[dataset].num_classes if dataset in DATASETS else None
+
+
 def no_settings(method: str, dataset: str, noise: str) -> UsageError:
     """The error for a method that has no settings for a data set and cannot do without."""
     entry = METHODS[method]
@@ -380,19 +397,19 @@ def label_of(
     rate: float = 0.0,
     protocol: str = "paper",
     shrink: float = 0.0,
-    shrink_schedule: str = "constant",
+    own_data: bool = False,
 ) -> str:
     """What a table calls a loss, given by its canonical text.
 
-    It is auto if its penalty is that of auto too. Else it is the label of the method that has this
-    loss on this data set; any other loss is called by its text, with the names in capitals. A
+    The loss of auto with a penalty of its kind is auto. Else it is the label of the method that has
+    this loss on this data set; any other loss is called by its text, with the names in capitals. A
     weight of 1 is then written where the text without it would be a method's with other weights.
 
     >>> label_of("nce + 100*rce(A=-4)", "mnist"), label_of("nce + rce(A=-4)", "cifar100")
     ('NCE+RCE', '1*NCE+1*RCE')
     """
-    classes = DATASETS[dataset].num_classes if dataset in DATASETS else None
-    if is_auto(loss, classes, shrink, shrink_schedule):
+    classes = None if own_data else _classes(dataset)
+    if shrink and is_auto(loss, classes):
         return METHODS[AUTO].label
     found = _labels(dataset, noise, rate, protocol).get(loss)
     if found is not None:

@@ -28,7 +28,7 @@ RANKED = (
 if TYPE_CHECKING:
     Flags = Run
 else:
-    Flags = shared_flags("loss", "seed", "device")
+    Flags = shared_flags("loss", "seed", "device", "choose_epoch")
 
 
 def choose(

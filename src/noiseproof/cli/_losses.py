@@ -9,7 +9,6 @@ import tyro
 
 import noiseproof
 from noiseproof._errors import UsageError
-from noiseproof.catalogue import AUTO, method_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +48,7 @@ def losses(
             raise UsageError('--plot needs a loss: noiseproof losses "nce + rce" --plot FILE')
         _list_losses(console) if check is None else _check_losses(console, check)
         return
-    loss = _parse(text)
+    loss = noiseproof.parse(text)
     if check is not None:
         _check_loss(console, noiseproof.theory.check(loss, check))
     elif plot is None:
@@ -59,24 +58,6 @@ def losses(
 
         pictures.draw(loss, plot)
         console.print(f"written to {plot}", highlight=False, markup=False)
-
-
-def _parse(text: str) -> noiseproof.Loss:
-    try:
-        return noiseproof.parse(text)
-    except UsageError:
-        name = method_named(text)
-        if name is not None:
-            what = (
-                "one setting of loss, penalty and average, from the number of classes"
-                if name == AUTO
-                else "a published loss with settings for each data set"
-            )
-            raise UsageError(
-                f"{name} is {what}: noiseproof train "
-                f"--dataset cifar10 --loss {name}, or noiseproof.recipe({name!r}, 'cifar10')"
-            ) from None
-        raise
 
 
 def _use_one_thread(num_classes: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from noiseproof._escape import printable
 from noiseproof._imports import setting_text, without_digest
-from noiseproof.results import is_held_out
+from noiseproof.results import HELD_OUT_ACCURACY
 
 if TYPE_CHECKING:
     from noiseproof.results import Cell
@@ -118,8 +118,9 @@ def cell_table(cells: Sequence[Cell]) -> None:
 def _accuracy(cells: Sequence[Cell]) -> str:
     """What their accuracy is that of."""
     columns = {record.accuracy_column for cell in cells for record in cell.records}
-    only_held_out = columns and all(map(is_held_out, columns))
-    return "accuracy on held-out given labels" if only_held_out else "test accuracy"
+    return (
+        "accuracy on held-out given labels" if columns == {HELD_OUT_ACCURACY} else "test accuracy"
+    )
 
 
 def _show(cells: Sequence[Cell]) -> None:

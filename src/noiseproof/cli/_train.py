@@ -16,7 +16,7 @@ import tyro
 from noiseproof._errors import require
 from noiseproof._imports import without_digest
 from noiseproof.catalogue import DATASETS, GIVEN, NETWORKS, OPTIMIZERS
-from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column, is_held_out
+from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column
 from noiseproof.runs import CHOICES, ResolvedRun, Run
 
 from ._tables import say
@@ -172,14 +172,16 @@ def _outcome(result: Result) -> str:
     column = accuracy_column(last)
     if column is None:
         return f"trained, and tested on nothing, {after}"
-    held_out = is_held_out(column)
+    held_out = column == HELD_OUT_ACCURACY
     plain = HELD_OUT_ACCURACY if held_out else TEST_ACCURACY
     ema = last.get(f"{plain}_ema")
     others = [] if ema is None else [f"{ema:.2%} with the averaged weights"]
-    if result.chosen_epoch is not None:
-        others = [", ".join([f"{last[plain]:.2%} {after}", *others])]
+    if result.chosen_epoch is not None and held_out:
+        others.append(f"by it epoch {result.chosen_epoch} was chosen")
+    elif result.chosen_epoch is not None:
+        others.insert(0, f"{last[plain]:.2%} {after}")
         after = f"at epoch {result.chosen_epoch}, chosen by what was held out"
-    beside = f" ({'; '.join(others)})" if others else ""
+    beside = f" ({', '.join(others)})" if others else ""
     return f"{HELD_OUT if held_out else 'test accuracy'} {result.accuracy:.2%} {after}{beside}"
 
 
@@ -233,7 +235,7 @@ def _numbers(progress: Progress) -> dict[str, str]:
     column = accuracy_column(row)
     return {
         "labels": "given" if progress.run.noise == GIVEN else "noisy",
-        "tested": "held out" if is_held_out(column) else "test",
+        "tested": "held out" if column == HELD_OUT_ACCURACY else "test",
         "loss": f"{row['train_loss']:.4f}",
         "train": f"{row['train_accuracy']:.1%}",
         "test": "-" if column is None else f"{row[column]:.1%}",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import syntax
+from .. import catalogue, syntax
+from .._errors import UsageError
 from ._expression import Custom, Expression, combine
 from ._mapped import FORMS
 from ._module import Loss, declared_losses
@@ -26,7 +27,14 @@ def parse(text: str, **keywords: Any) -> Loss:
     >>> parse("nce", reduction="sum")
     NormalizedCrossEntropy(reduction='sum')
     """
-    return Loss.of(build(syntax.read(text)), **keywords)
+    try:
+        tree = syntax.read(text)
+    except UsageError:
+        method = catalogue.method_named(text) if isinstance(text, str) else None
+        if method is None:
+            raise
+        raise catalogue.no_text(method) from None
+    return Loss.of(build(tree), **keywords)
 
 
 def build(tree: syntax.Tree) -> Expression:

@@ -62,6 +62,7 @@ def recipe(
     noise: str = "symmetric",
     rate: float | None = None,
     protocol: str = "paper",
+    classes: int | None = None,
     **keywords: Any,
 ) -> Recipe:
     """A published loss with its published settings for a data set.
@@ -74,6 +75,7 @@ def recipe(
         rate: the noise rate, for a recipe that depends on it (``js``, ``epsilon-softmax``).
         protocol: ``"paper"``, or ``"authors"`` for what the code of the paper's authors computes
             where it differs: A = -9.21, half of MAE, FL's factor without a gradient, other weights.
+        classes: how many there are, for ``"auto"`` and data of one's own.
         keywords: ``reduction`` and so on, of the loss.
 
     >>> anl = recipe("anl-ce", "cifar10")
@@ -90,11 +92,12 @@ def recipe(
         hint = nearest(name.lower().replace(" ", ""), published)
         raise UsageError(f"unknown recipe {name!r}{hint}; the known ones are {names}")
     found = (
-        catalogue.resolve_loss(method, dataset, noise=noise, rate=rate)
+        catalogue.resolve_loss(method, dataset, noise=noise, rate=rate, classes=classes)
         if method == catalogue.AUTO
         else catalogue.setting_of(method, dataset, noise=noise, rate=rate, protocol=protocol)
     )
     if found is None:
         raise catalogue.no_settings(method, dataset, noise)
     loss = parse(found.loss, **keywords)
-    return Recipe(method, dataset, loss, found.l1, found.weight_decay, found.source, found.note)
+    decay = 0.0 if found.brings.get("shrink") else found.weight_decay  # its place is taken
+    return Recipe(method, dataset, loss, found.l1, decay, found.source, found.note)

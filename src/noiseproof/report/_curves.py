@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..catalogue import GIVEN
-from ..results import TEST_ACCURACY, Cell, Record, is_held_out
+from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, Cell, Record
 
 MAX_POINTS = 60
 Measure = Callable[[Record], list[float]]
@@ -51,13 +51,14 @@ def column(name: str) -> Measure:
 
 
 def judged_accuracy(record: Record) -> list[float]:
-    """The accuracy on the test set or, where there is none, on what was held out."""
-    return record.column(record.accuracy_column or TEST_ACCURACY)
+    """The accuracy of each epoch on the test set or, where there is none, on what was held out."""
+    held_out = record.accuracy_column == HELD_OUT_ACCURACY
+    return record.column(HELD_OUT_ACCURACY if held_out else TEST_ACCURACY)
 
 
 def held_out_accuracy(record: Record) -> list[float]:
     """The accuracy on what was held out, of a run that has no test set."""
-    judged = is_held_out(record.accuracy_column)
+    judged = record.accuracy_column == HELD_OUT_ACCURACY
     return judged_accuracy(record) if judged else [math.nan] * len(record.history)
 
 

@@ -20,7 +20,15 @@ from ..catalogue import (
     rank_of,
     setting_of,
 )
-from ..results import OWN, Cell, Reading, Record, cells, is_held_out, protocol_settings
+from ..results import (
+    HELD_OUT_ACCURACY,
+    OWN,
+    Cell,
+    Reading,
+    Record,
+    cells,
+    protocol_settings,
+)
 from ._styles import TIMES, Style, assign_styles
 from ._words import JudgedOn, noise_words, protocol_title, where
 
@@ -75,7 +83,7 @@ class Entry:
     def judged_on(self) -> JudgedOn:
         """What its accuracies are of; the test set also where no run has one."""
         columns = {record.accuracy_column for record in self.cell.records}
-        return "held-out" if any(map(is_held_out, columns)) else "test"
+        return "held-out" if HELD_OUT_ACCURACY in columns else "test"
 
     @property
     def has_overrides(self) -> bool:

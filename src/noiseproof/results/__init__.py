@@ -11,12 +11,12 @@ from ._examples import MAX_EXAMPLES, MAX_NAME, Example, read_examples, write_exa
 from ._export import has_setting, select, table, write_csv, write_parquet
 from ._held_out import HeldOut, read_held_out, write_held_out
 from ._history import (
+    CHOSEN_ACCURACY,
     CHOSEN_EPOCH,
     HELD_OUT_ACCURACY,
     TEST_ACCURACY,
     History,
     accuracy_column,
-    is_held_out,
     with_chosen,
 )
 from ._published import Published, published
@@ -25,6 +25,7 @@ from ._store import ERROR, FORMAT, Folder
 from ._upgrade import clear_failed, outdated, upgrade
 
 __all__ = [
+    "CHOSEN_ACCURACY",
     "CHOSEN_EPOCH",
     "ERROR",
     "FORMAT",
@@ -48,7 +49,6 @@ __all__ = [
     "clear_failed",
     "fold",
     "has_setting",
-    "is_held_out",
     "outdated",
     "protocol_settings",
     "published",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 from .._errors import UsageError
 
@@ -16,46 +16,52 @@ HELD_OUT_ACCURACY = "validation_accuracy"
 
 
 CHOSEN_EPOCH = "chosen_epoch"
-CHOSEN = "_chosen"
-"""Behind the name of an accuracy: of the weights that would be chosen if this epoch were the last.
-"""
+CHOSEN_ACCURACY = "test_accuracy_chosen"
+"""Of the weights that would be chosen if this epoch were the last."""
 
 
 def accuracy_column(columns: Iterable[str]) -> str | None:
     """The column by which a run is judged: the test set's or, without one, what was held out.
 
-    Of a run that chooses an epoch it is the accuracy of the weights that are chosen.
+    Of a run that chooses an epoch it is the test accuracy of the weights that are chosen. What is
+    held out cannot judge a choice that was made by it: without a test set, the last epoch counts.
 
     >>> accuracy_column(["train_loss", "validation_accuracy"])
     'validation_accuracy'
     >>> accuracy_column(["test_accuracy", "test_accuracy_chosen", "validation_accuracy"])
     'test_accuracy_chosen'
     """
-    known = set(columns)
-    for name in (TEST_ACCURACY, HELD_OUT_ACCURACY):
-        if name in known:
-            return name + CHOSEN if name + CHOSEN in known else name
-    return None
-
-
-def is_held_out(column: str | None) -> bool:
-    """Whether the accuracy in a column is that on what was held out."""
-    return column is not None and column.startswith(HELD_OUT_ACCURACY)
+    known, judged = set(columns), (CHOSEN_ACCURACY, TEST_ACCURACY, HELD_OUT_ACCURACY)
+    return next((name for name in judged if name in known), None)
 
 
 def with_chosen(row: Row, history: Sequence[Row]) -> Row:
-    """A row with the accuracy of the weights that were chosen so far, where an epoch is chosen.
+    """A row with the test accuracy of the weights that were chosen so far, where a run chooses.
 
     Args:
         row: of an epoch; its number is in ``epoch``.
         history: the rows before it.
     """
-    if CHOSEN_EPOCH not in row:
+    if CHOSEN_EPOCH not in row or TEST_ACCURACY not in row:
         return row
-    name = TEST_ACCURACY if TEST_ACCURACY in row else HELD_OUT_ACCURACY
     chosen = int(row[CHOSEN_EPOCH])
     of = row if chosen == row["epoch"] else history[chosen - 1]
-    return row | {name + CHOSEN: of.get(f"{name}_ema", of[name])}
+    return row | {CHOSEN_ACCURACY: of.get(f"{TEST_ACCURACY}_ema", of[TEST_ACCURACY])}
+
+
+def lacks_chosen(columns: Mapping[str, Any]) -> bool:
+    """Whether a run chooses an epoch and an older version did not note what that comes to."""
+    return {CHOSEN_EPOCH, TEST_ACCURACY} <= columns.keys() and CHOSEN_ACCURACY not in columns
+
+
+def with_chosen_column(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Whole columns with the accuracy of what was chosen, where an older version left it out."""
+    if not lacks_chosen(columns):
+        return columns
+    tested = columns.get(f"{TEST_ACCURACY}_ema", columns[TEST_ACCURACY])
+    chosen = (math.nan if c is None else c for c in columns[CHOSEN_EPOCH])
+    found = [math.nan if math.isnan(c) else tested[int(c) - 1] for c in chosen]
+    return columns | {CHOSEN_ACCURACY: found}
 
 
 class History(Sequence[Row]):

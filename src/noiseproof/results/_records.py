@@ -14,7 +14,7 @@ from typing import Any
 from .._errors import UsageError
 from .._files import write_atomically
 from ..runs import ResolvedRun
-from ._history import History, Row, accuracy_column
+from ._history import History, Row, accuracy_column, lacks_chosen, with_chosen_column
 from ._legacy import upgraded_about, upgraded_columns, upgraded_settings
 from ._store import ERROR, FORMAT, Folder
 
@@ -173,7 +173,7 @@ def _folder(path: Path, problems: list[str], last_only: bool) -> list[Record]:
     error, epochs = ended.pop("error", None), ended.pop("epochs", None)
     if not isinstance(epochs, int):
         raise folder.damaged(_ENDED)
-    if last_only:
+    if last_only and not lacks_chosen(ended):
         columns = {name: [value] for name, value in ended.items()} if epochs else {}
     else:
         columns = folder.read_columns()
@@ -237,12 +237,14 @@ _HISTORY = b',"history":'
 
 
 def _line(line: bytes, path: Path, last_only: bool) -> Record:
+    content = None
     if last_only and b'"last":{' in line and (at := line.rfind(_HISTORY)) > 0:
         content = json.loads(line[:at].decode() + "}")
+    if content is not None and not lacks_chosen(content["last"]):
         columns = {name: [value] for name, value in content["last"].items()}
     else:
         content = json.loads(line.decode())
-        columns = content["history"]
+        columns = with_chosen_column(content["history"])
         if last_only:
             columns = {name: values[-1:] for name, values in columns.items()}
     about = content["about"] | {"format": content.get("format", 1)}

@@ -14,6 +14,7 @@ from typing import Any
 
 from .._errors import UsageError
 from .._files import PART, write_atomically
+from ._history import with_chosen_column
 
 FORMAT = 2  # of records: run.json and the lines of bundles
 ERROR = "error.json"
@@ -25,7 +26,7 @@ _FILES = (
 )  # fmt: skip
 EXPORTED = tuple(
     f"model{kind}.{end}"
-    for kind in ("", "-ema", "-chosen")
+    for kind in ("", "-ema", "-last", "-chosen")  # the last is an older version's
     for end in ("safetensors", "pt2", "onnx")
 )
 """What `noiseproof export` writes beside a run; it is removed with what it was made from."""
@@ -124,6 +125,7 @@ class Folder:
                 header, *rows = csv.reader(file)
             if any(len(row) != len(header) for row in rows):
                 raise ValueError
-            return {name: [float(row[i]) for row in rows] for i, name in enumerate(header)}
-        except (ValueError, TypeError, csv.Error):
+            columns = {name: [float(row[i]) for row in rows] for i, name in enumerate(header)}
+            return with_chosen_column(columns)
+        except (ValueError, TypeError, IndexError, csv.Error):
             raise self.damaged(path.name) from None

@@ -163,7 +163,7 @@ class ResolvedRun:
             return without_digest(self.loss)
         return catalogue.label_of(
             self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol,
-            shrink=self.shrink, shrink_schedule=self.shrink_schedule,
+            shrink=self.shrink, own_data="data" in self.overrides,
         )  # fmt: skip
 
     @property

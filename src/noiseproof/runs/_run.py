@@ -389,10 +389,13 @@ class Run:
         if is_import(self.loss):
             return ""
         self._imported(Own())
+        if self._is_auto:
+            listed = catalogue.DATASETS.get(dataset)
+            classes = (content or listed).classes  # type: ignore[union-attr]  # one is there
+            return catalogue.auto_note(len(classes), self.resolve().settings())
         return catalogue.resolve_loss(
-            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol,
-            classes=None if content is None else len(content.classes),
-        ).note  # fmt: skip
+            self.loss, dataset, noise=noise, rate=rate, protocol=self.protocol
+        ).note
 
     def _check_nlnl(self) -> None:
         for name in ("mixup", "label_smoothing", "class_weight"):

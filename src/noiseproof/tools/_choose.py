@@ -242,8 +242,11 @@ def runs_of(
         shared = replace(shared, holdout=catalogue.suited_holdout(samples))
     if not shared.holdout:
         raise UsageError("losses are ranked by what is held out: give holdout above 0, such as 0.2")
-    if shared.choose_epoch:
-        raise UsageError("losses are ranked by what is held out: no epoch can be chosen by it too")
+    if shared.choose_epoch is not None:
+        raise UsageError(
+            "losses are ranked by what is held out, and no epoch is chosen by it too: leave out "
+            "choose_epoch"
+        )
     shared = replace(shared, choose_epoch=False)  # which auto would do
     seeds = list(seeds) or ([0, 1, 2] if samples <= _SMALL else [0])
     return tuple(replace(shared, loss=loss, seed=seed) for seed in seeds for loss in texts)

@@ -236,6 +236,8 @@ class Space:
             shared = replace(shared, holdout=catalogue.suited_holdout(samples))
         if not shared.holdout:
             raise UsageError("trials are judged by what is held out: give holdout above 0")
+        if shared.choose_epoch:
+            raise UsageError("trials are judged by what is held out: no epoch can be chosen by it")
         for loss in losses:
             _terms(loss)
         middle = _resolved(shared, given)
@@ -375,6 +377,8 @@ def _resolved(run: Run, data: Dataset | None) -> ResolvedRun:
 
 def _terms(loss: str) -> tuple[str, str] | None:
     """The two losses of a sum without numbers, whose weights are searched; else None."""
+    if catalogue.method_named(loss) == catalogue.AUTO:
+        raise UsageError("auto leaves nothing to search: train it as it is, and tune other losses")
     parts = [part.strip().lower() for part in loss.split("+")]
     if len(parts) == 2 and all(part in syntax.SIGNATURES for part in parts):
         return parts[0], parts[1]

@@ -57,10 +57,11 @@ class Result:
         run: its settings, resolved.
         history: a row an epoch.
         folder: where its results are kept, if anywhere.
-        network: trained, on the CPU; None if it was trained another time.
+        network: trained, on the CPU, with the weights that the run ends with: the chosen epoch's
+            where one is chosen (averaged, where there is an average), else the last. None if it
+            was trained another time.
         ema_network: the same with the EMA of the weights, where the run asked for one.
-        chosen_network: with the weights of the chosen epoch, where the run asked for a choice:
-            those of the EMA where there is one.
+        last_network: with the weights of the last epoch, where ``network`` has chosen ones.
         error: why it ended early, if it did.
     """
 
@@ -70,7 +71,7 @@ class Result:
     network: nn.Module | None = None
     ema_network: nn.Module | None = None
     error: str | None = None
-    chosen_network: nn.Module | None = None
+    last_network: nn.Module | None = None
 
     @property
     def accuracy(self) -> float:
@@ -258,31 +259,32 @@ class Job:
             state.write_back(ema_network, ema=True)
         path = None if self.folder is None else self.folder.path
         result = Result(self.run, self.history, path, network, ema_network, self.error)
-        if self.trainer.best is not None and result.chosen_epoch is not None:
-            result = replace(result, chosen_network=self._chosen(network, result.chosen_epoch))
+        if (chosen := result.chosen_epoch) is not None and self.trainer.best is not None:
+            result = replace(result, last_network=copy.deepcopy(network))
+            self._choose(network, chosen)
         if self.folder is not None:
             self._finish(result)
         return result
 
-    def _chosen(self, network: nn.Module, epoch: int) -> nn.Module:
-        """A copy of the network with the weights of the chosen epoch: the best, or the last."""
-        state, best, made = self.trainer.state, self.trainer.best, copy.deepcopy(network)
+    def _choose(self, network: nn.Module, epoch: int) -> None:
+        """Give the network the weights of the chosen epoch: the best, or the last."""
+        state, best = self.trainer.state, self.trainer.best
         assert best is not None
         if epoch == len(self.history):
-            state.write(made, *state.averaged())
+            state.write(network, *state.averaged())
         else:
-            state.write(made, best.weights, best.buffers)
-        return made
+            state.write(network, best.weights, best.buffers)
 
     def _finish(self, result: Result) -> None:
         assert self.folder is not None
         self.folder.write_history(self.history)
         if self.error is None and self.keep_model:
             self.trainer.inputs.write(self.folder.path / INPUTS)
+            chosen = result.last_network is not None
             for made, name in (
-                (result.network, MODEL),
+                (result.last_network if chosen else result.network, MODEL),
                 (result.ema_network, EMA_MODEL),
-                (result.chosen_network, CHOSEN_MODEL),
+                (result.network if chosen else None, CHOSEN_MODEL),
             ):
                 if made is not None:
                     _save_network(made, self.folder.path / name)

@@ -79,7 +79,8 @@ def _from_folder(path: Path, network: Network | None, asked: str | None) -> Mode
     if described is None or not weights.exists():
         if not path.is_dir():
             raise UsageError(f"there is no folder {path}")
-        missing = f"{name}; {_HINTS[name]}" if described is not None else "run.json"
+        hint = _HINTS[name if (path / MODEL).exists() else MODEL]
+        missing = f"{name}; {hint}" if described is not None else "run.json"
         raise UsageError(f"{path} has no {missing}")
     inputs, settings = Inputs.read(kept), described.get("settings", {})
     made = _network(network, settings, inputs, f"the run {path}", may_import=True)
