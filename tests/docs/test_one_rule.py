@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from noiseproof.catalogue import AUTO_BRINGS
 from noiseproof.results import Record
 from noiseproof.runs import Run
 
@@ -80,6 +81,36 @@ def test_parts_are_told_apart_and_averaged_over_seeds(page, monkeypatch):
         assert row[0] == f"{mean:.1f} ± 7.1"
         assert set(row[1:]) == {page.MISSING}
     assert table["regret of `auto`"][0] == "0.0 ± 0.0"
+
+
+def test_what_the_page_says_of_the_pairs_was_measured(page):
+    found: dict[tuple[str, float, str], dict[float, Record]] = {}
+    for record in page.committed("choose").values():
+        run = record.run
+        if "pairs" in run.dataset and run.seed == 10 and run.ema_horizon == page.rule.HORIZON:
+            key = (run.loss, run.shrink, run.shrink_schedule)
+            found.setdefault(key, {})[run.rate] = record
+    jal, even = (Run(loss=page.rule.WEIGHTS[w](100)).resolve().loss for w in ("jal", "even"))
+    chosen = {k: {rate: 100 * page._chosen(r) for rate, r in of.items()} for k, of in found.items()}
+    assert max(max(of.values()) for k, of in chosen.items() if k[0] == jal) < 65
+    constant = {k[1]: of for k, of in chosen.items() if k[0] == even and k[2] == "constant"}
+    strongest = constant[max(constant)]
+    assert strongest[0.5] == max(of[0.5] for of in constant.values())
+    assert strongest[0.8] < 30 < 80 < max(of[0.8] for of in constant.values())
+    for key in ((even, 4.0, "linear"), (even, 8.0, "linear")):
+        assert chosen[key][0.8] > max(of[0.8] for of in constant.values())
+    last = found[even, 8.0, "linear"][0.8].column("test_accuracy_ema")
+    assert 100 * (max(last) - last[-1]) < 2
+    regrets = [page._regret(r) for of in found.values() for r in of.values()]
+    assert max(regrets) < 0.7
+    waves = [_of_label_wave(page, r) for of in found.values() for r in of.values()]
+    assert 24 < max(waves) < 26
+    assert AUTO_BRINGS["shrink_schedule"] == "linear"
+
+
+def _of_label_wave(page: ModuleType, record: Record) -> float:
+    ema = record.column("test_accuracy_ema")
+    return 100 * (max(ema) - ema[page.rule.label_wave(record.column("changed_predictions")) - 1])
 
 
 def test_no_table_of_nothing(page, monkeypatch):

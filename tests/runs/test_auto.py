@@ -57,7 +57,7 @@ def test_of_a_file_too(tmp_path):
     "given",
     [
         {"shrink": 1.0}, {"shrink": 0.0}, {"ema_horizon": 0.1}, {"choose_epoch": False},
-        {"holdout": 0.2}, {"shrink_schedule": "linear"}, {"weight_decay": 1e-4}, {"l1": 1e-6},
+        {"holdout": 0.2}, {"shrink_schedule": "constant"}, {"weight_decay": 1e-4}, {"l1": 1e-6},
     ],
     ids=str,
 )  # fmt: skip
@@ -67,7 +67,8 @@ def test_what_is_given_goes_before_it(given):
     assert run[name] == value != usual[name]
     differing = {name for name in run if run[name] != usual[name]} - {name}
     # without a penalty the protocol's decay is back; without a choice nothing is held out
-    allowed = {"shrink": {"weight_decay"} if not value else set(), "choose_epoch": {"holdout"}}
+    without = {"weight_decay", "shrink_schedule"}
+    allowed = {"shrink": without if not value else set(), "choose_epoch": {"holdout"}}
     assert differing == allowed.get(name, set())
 
 
@@ -108,6 +109,6 @@ def test_data_that_is_named_like_a_listed_set_has_its_own_classes():
 
 
 def test_the_note_says_what_the_run_does():
-    assert "--shrink 4, averaged weights" in Run(loss="auto").note()
+    assert "--shrink 8 --shrink-schedule linear, averaged weights" in Run(loss="auto").note()
     note = Run(loss="auto", holdout=0, shrink=2.5, ema=0.9).note()
-    assert note == "auto is 5*nce + amse(a=20) with --shrink 2.5"
+    assert note == "auto is 5*nce + amse(a=20) with --shrink 2.5 --shrink-schedule linear"

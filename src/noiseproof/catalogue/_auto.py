@@ -15,7 +15,7 @@ from ._setting import Setting
 
 AUTO = "auto"
 AUTO_BRINGS: Mapping[str, Any] = {
-    "shrink": 4.0, "shrink_schedule": "constant", "ema_horizon": 0.02, "choose_epoch": True,
+    "shrink": 8.0, "shrink_schedule": "linear", "ema_horizon": 0.02, "choose_epoch": True,
 }  # fmt: skip
 """The settings of a run that it brings, beside the loss."""
 
@@ -40,7 +40,7 @@ def _loss(classes: int) -> str:
 def auto_note(classes: int, settings: Mapping[str, Any] = AUTO_BRINGS) -> str:
     """What it stands for, with settings that may have been given in place of its own."""
     found = {**AUTO_BRINGS, **settings}
-    grows = ", ever more of it," if found["shrink_schedule"] == "linear" else ""
+    grows = " --shrink-schedule linear" if found["shrink_schedule"] == "linear" else ""
     parts = [f"--shrink {found['shrink']:g}{grows}" if found["shrink"] else ""]
     if found["ema_horizon"]:
         parts.append(f"averaged weights (--ema-horizon {found['ema_horizon']:g})")
