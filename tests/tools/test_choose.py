@@ -198,6 +198,9 @@ def test_the_best_of_every_table_is_among_the_handful():
 
 
 def test_mistakes(tmp_path):
+    for choose_epoch in (True, False):
+        with pytest.raises(UsageError, match="leave out choose_epoch"):
+            choose("digits", choose_epoch=choose_epoch)
     with pytest.raises(UsageError, match="give holdout above 0"):
         choose("digits", holdout=0.0)
     with pytest.raises(UsageError, match="rcee"):

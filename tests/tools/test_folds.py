@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from noiseproof import UsageError, data, noise
+from noiseproof import UsageError, data, noise, results
 from noiseproof.tools import Votes, audit, out_of_sample
 from noiseproof.tools._folds import fold_runs
 from noiseproof.train import Run, fit, fit_many
@@ -104,6 +104,10 @@ def test_data_and_labels_of_ones_own(tmp_path):
     assert np.array_equal(again.probabilities, found.probabilities)
     unlabelled = out_of_sample(own, run, folds=2)
     assert unlabelled.truth is None  # nobody knows
+    auto = out_of_sample(own, Run(epochs=4, loss="auto", device="cpu"), folds=2, out=tmp_path / "a")
+    assert auto.probabilities.shape == (150, 3)
+    kept = [r.run for r in results.read(tmp_path / "a").records]
+    assert [(r.method, r.choose_epoch) for r in kept] == [("auto", False)] * 2
 
 
 def test_mistakes_are_named():
@@ -111,6 +115,8 @@ def test_mistakes_are_named():
         out_of_sample(run=FAST, folds=1)
     with pytest.raises(UsageError, match="holdout"):
         out_of_sample(run=Run(holdout=0.2), folds=2)
+    with pytest.raises(UsageError, match="no epoch may be chosen by it"):
+        out_of_sample(run=Run(choose_epoch=True), folds=2)
     few = data.from_arrays(np.eye(4, dtype=np.float32), [0, 1, 0, 1])
     with pytest.raises(UsageError, match="too few"):
         out_of_sample(few, Run(device="cpu"), folds=3)

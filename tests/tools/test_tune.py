@@ -116,6 +116,10 @@ def test_mistakes(monkeypatch):
         tune(0)
     with pytest.raises(UsageError, match="give holdout above 0"):
         tools.tune("digits", holdout=0.0)
+    with pytest.raises(UsageError, match="no epoch can be chosen by it"):
+        tools.tune("digits", choose_epoch=True)
+    with pytest.raises(UsageError, match="auto leaves nothing to search"):
+        tools.tune("digits", ["ce", "auto"])
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError, match=r'pip install "noiseproof\[tune\]"'):
         tune(1)

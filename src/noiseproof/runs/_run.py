@@ -291,13 +291,12 @@ class Run:
         content = None if "data" in given else self.content()
         if content is not None:
             dataset, own.paths["data"] = content.name, self._source().to_json()
-        else:
-            dataset = given["data"] if "data" in given else self._known_dataset()
-        if content is not None:
             data = catalogue.DataSummary(
                 content.kind, content.shape, len(content.train), len(content.classes),
                 content.test is not None,
             )  # fmt: skip
+        else:
+            dataset = given["data"] if "data" in given else self._known_dataset()
         noise, rate, variant = self._resolved_noise(dataset, given)
         imports = self._imported(own)
         setting = self._resolved_loss(dataset, noise, rate, data, given, own)

@@ -98,7 +98,8 @@ def out_of_sample(
     setup = Setup(data_root)
     shown = {} if data is None else {"data": data.name}
     shown |= {} if labels is None else {"labels": ""}
-    resolved = runs[0].resolve(overrides=shown)
+    summary = None if data is None else data.summary
+    resolved = runs[0].resolve(overrides=shown, data=summary)
     dataset, noisy = _samples(setup, resolved, data, labels)
     given = torch.as_tensor(noisy.labels).to(torch.int64).cpu()
     if len(given) < 2 * folds:
