@@ -250,7 +250,7 @@ def documents() -> dict[Path, str]:
     of_rule = ROOT / "docs" / "one-rule.md"
     ruled = between(of_rule.read_text(), "choice", one_rule.choice_table())
     ruled = between(ruled, "parts", one_rule.parts_table("digits"))
-    for data in ("cifar10", "cifar100"):
+    for data in ("cifar10", "cifar100", "news"):
         ruled = between(ruled, data, one_rule.proof_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())

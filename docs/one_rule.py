@@ -10,6 +10,7 @@ from typing import Any
 
 from cells import ROOT, table
 
+from noiseproof._imports import without_digest
 from noiseproof.catalogue import CLEAN, GIVEN, noise_title
 from noiseproof.results import TEST_ACCURACY, Record, read
 from noiseproof.runs import Run
@@ -20,11 +21,9 @@ import rule
 
 MISSING = "not measured"
 _SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits"}
-PROVED = {  # by whom, and what is read of the run
-    "auto": "auto",
-    "JAL-CE": "JAL-CE", "JAL-CE averaged": "JAL-CE", "JAL-CE held out": "JAL-CE",
-    "ANL-CE": "ANL-CE", "ANL-CE averaged": "ANL-CE", "ANL-CE held out": "ANL-CE",
-}  # fmt: skip
+PUBLISHED = ("JAL-CE", "ANL-CE")
+READ = {"": "", " averaged": "_ema", " held out": "_chosen"}  # the column of each reading of a run
+_NEWS = "train.csv.gz"  # what NoisyAG-News is called by its file
 
 
 def committed(kind: str) -> dict[str, Record]:
@@ -107,28 +106,27 @@ def choice_table() -> str:
 
 def proof_table(name: str) -> str:
     """The rule beside published settings: last epoch, averaged, and with an epoch chosen."""
-    records = committed("proof")
-    if not any(r.run.dataset == name for r in records.values()):
+    dataset = _NEWS if name == "news" else name
+    records = [
+        r for r in committed("proof").values() if without_digest(r.run.dataset) == dataset
+    ]  # fmt: skip
+    if not records:
         return f"Not measured yet: `python benchmarks/rule.py proof {name}`."
-    seeds = sorted({r.run.seed for r in records.values()}) or [0]
+    rivals = [*PUBLISHED, "CE"] if name == "news" else PUBLISHED
     rows = []
     for cell in rule.CELLS[name]:
-        known: dict[str, Any] = {"dataset": name, **cell}
-        texts, regret = [], []
-        for title, loss in PROVED.items():
-            settings: dict[str, Any] = {} if loss == "auto" else {"ema_horizon": rule.HORIZON}
-            settings |= {"choose_epoch": True} if title.endswith("held out") else {}
-            alike = [Run(**known, seed=seed, loss=loss, **settings) for seed in seeds]
-            there = found(alike, records)
-            column = "_ema" if title.endswith("averaged") else "_chosen"
-            plain = not title.endswith(("averaged", "held out")) and loss != "auto"
-            texts.append(mean([
-                100 * r.column(TEST_ACCURACY + ("" if plain else column))[-1] for r in there
-            ]))  # fmt: skip
-            if loss == "auto":
-                regret = [_regret(r) for r in there]
-        rows.append((cell_title(cell), *texts, mean(regret)))
-    return "\n".join(table(("labels", *PROVED, "regret of auto"), rows)).rstrip()
+        noise, rate = cell.get("noise", GIVEN), cell.get("rate", 0.0)
+        alike = [r for r in records if (r.run.noise, r.run.rate) == (noise, rate)]
+        ours = [r for r in alike if r.run.method == "auto"]
+        texts = [mean([100 * _ends_with(r) for r in ours])]
+        for rival in rivals:
+            of = [r for r in alike if r.run.method == rival and not r.run.shrink]
+            for reading, column in READ.items():
+                chosen = [r for r in of if r.run.choose_epoch == (reading == " held out")]
+                texts.append(mean([100 * r.column(TEST_ACCURACY + column)[-1] for r in chosen]))
+        rows.append((cell_title(cell), *texts, mean([_regret(r) for r in ours])))
+    head = ("labels", "auto", *(r + reading for r in rivals for reading in READ), "regret of auto")
+    return "\n".join(table(head, rows)).rstrip()
 
 
 def _regret(record: Record) -> float:

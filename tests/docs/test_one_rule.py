@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from types import ModuleType
 
@@ -50,6 +51,19 @@ def test_of_the_proof_every_number_is_in_its_column(page, monkeypatch):
     ]  # fmt: skip
     assert set(table["asymmetric 0.4"]) == {page.MISSING}
     assert "python benchmarks/rule.py proof cifar10`" in page.proof_table("cifar10")
+
+
+def test_texts_are_found_by_their_file(page, monkeypatch, tmp_path):
+    for part in ("train", "test"):
+        with gzip.open(tmp_path / f"{part}.csv.gz", "wt") as file:
+            file.write("label,gt,text\n" + "".join(f"{i % 4},{i % 3},word{i}\n" for i in range(60)))
+    accuracies = {"auto": 0.6, "jal-ce": 0.5, "anl-ce": 0.4, "ce": 0.3}
+    runs = page.rule.proof("news", [0], tmp_path)
+    records = [made_up(run, accuracies[run.loss], [0.1, 0.7, 0.3], chosen=2) for run in runs]
+    monkeypatch.setattr(page, "committed", lambda kind: {r.hash: r for r in records})
+    (row,) = cells(page.proof_table("news")).values()
+    assert row == ["70.0", "50.0", "30.0", "70.0", "40.0", "30.0", "70.0", "30.0", "30.0", "70.0",
+                   "0.0"]  # fmt: skip
 
 
 def test_of_the_choice_seeds_are_one_row(page, monkeypatch, tmp_path):
