@@ -187,8 +187,7 @@ def parts(name: str, seeds: Iterable[int]) -> list[Run]:
 
 
 def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
-    if given.precision:
-        runs = [replace(run, precision=given.precision) for run in runs]
+    runs = _precise(runs, given)
     kept = {record.hash for record in results.read(*_bundles(kind)).records}
     new = [run for run in dict.fromkeys(runs) if kept.isdisjoint(r.hash for r in run.resolutions())]
     bench = Bench(f"rule-{kind}", "one setting for any noise", "", tuple(new))
@@ -214,6 +213,10 @@ def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
     print(f"{ended} of {len(bench)} ended well, {outcome.seconds:,.0f} s")
     for run, why in outcome.failed:
         print(f"  {_line(run)}: {why}")
+
+
+def _precise(runs: Sequence[Run], given: argparse.Namespace) -> list[Run]:
+    return [replace(run, precision=given.precision or run.precision) for run in runs]
 
 
 def keep(kind: str, out: Path) -> None:
@@ -360,7 +363,7 @@ def main() -> None:
     elif given.what == "choose":
         train(choice(given.data, *chosen), "choose", given)
     elif given.what == "agree":
-        for run in choice(given.data, *chosen):
+        for run in _precise(choice(given.data, *chosen), given):
             agreement(run, _root(given))
     else:
         train(proof(given.which, given.seeds or [0], given.data), "proof", given)

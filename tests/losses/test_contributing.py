@@ -54,7 +54,7 @@ def python(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_the_example_passes_the_suite(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
-    for part in ("src", "tests", "docs"):
+    for part in ("src", "tests", "docs", "benchmarks"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     follow_the_steps(tmp_path)
