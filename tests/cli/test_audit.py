@@ -43,6 +43,8 @@ def test_mistakes_are_one_line(run, file, tmp_path):
         (("--dataset", "digits", "--annotator", "who"), "column of a table"),
         (("--dataset", "digits", "--apply", tmp_path / "none.csv"), "cannot be read"),
         (("--dataset", "digits", "--folds", "1"), "folds is"),
+        (("--dataset", "digits", "--choose-epoch", "True"), "no epoch may be chosen by it"),
+        (("--dataset", "digits", "--votes", "--choose-epoch", "True"), "and none is chosen"),
         ((file, "--number", "0"), "number is"),
         ((file, "--top", "-1"), "top is"),
     ):

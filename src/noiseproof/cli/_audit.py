@@ -189,6 +189,8 @@ def _votes(run: Run, data_root: Path | None, stack: ExitStack) -> tuple[Any, Any
     from noiseproof.tools import Votes
     from noiseproof.train import Progress, fit
 
+    if run.choose_epoch:
+        raise UsageError("votes are those of every epoch, and none is chosen: no --choose-epoch")
     say("training one network on everything")
     counted, bar = Votes(), _progress(stack)
 
