@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -57,6 +58,9 @@ BAD = {
     "another protocol": line(settings__protocol="mine"),
     "a huge number": line(settings__lr=10**400),
     "a huge accuracy": line(history__test_accuracy=[10**400]),
+    "a chosen epoch that is not there": line(history__chosen_epoch=[7]),
+    "a chosen epoch without end": line(history__chosen_epoch=[math.inf]),
+    "a chosen epoch that is a text": line(history__chosen_epoch=["1"]),
 }
 
 

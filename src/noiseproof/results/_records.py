@@ -23,7 +23,7 @@ MAX_PROBLEMS = 20  # that are listed; more are counted
 _MAX_LENGTH = 500  # characters of a problem
 _ENDED = "result.json"
 # What hostile or damaged JSON can end in, beside what it holds being wrong.
-_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,10 @@ class Record:
 
     @property
     def accuracy(self) -> float:
-        """On the clean test set or, without one, on what was held out.
+        """On the clean test set, of the weights that the run ends with.
 
-        It is that of the weights that the run ends with: those of the last epoch, or of the one
-        that was chosen where the run chooses one.
+        They are those of the last epoch, or of the one that was chosen where the run chooses one.
+        Without a test set it is that on what was held out, after the last epoch.
         """
         column = self.accuracy_column
         return math.nan if column is None else self.column(column)[-1]

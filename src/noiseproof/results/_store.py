@@ -127,5 +127,5 @@ class Folder:
                 raise ValueError
             columns = {name: [float(row[i]) for row in rows] for i, name in enumerate(header)}
             return with_chosen_column(columns)
-        except (ValueError, TypeError, IndexError, csv.Error):
+        except (ValueError, TypeError, IndexError, OverflowError, csv.Error):
             raise self.damaged(path.name) from None

@@ -78,8 +78,8 @@ class Result:
         """The accuracy on the clean test set of the weights that the run ends with.
 
         They are those of the last epoch, as in the paper, or of the one that was chosen where the
-        run chooses one. Where there is no test set, it is the accuracy on what was held out of the
-        noisy training set.
+        run chooses one. Where there is no test set, it is the accuracy after the last epoch on
+        what was held out of the noisy training set.
         """
         column = accuracy_column(self.history[-1]) if self.history else None
         return math.nan if column is None else self.history[-1][column]
