@@ -14,7 +14,7 @@ from noiseproof import UsageError, bench, catalogue, results
 from noiseproof.bench import _plan
 from noiseproof.catalogue import METHODS, Method, Setting
 from noiseproof.results import _records
-from noiseproof.runs import ResolvedRun, Run, _run
+from noiseproof.runs import ResolvedRun, Run, _resolve
 from noiseproof.train import fit
 
 COMMITTED = Path(__file__).parents[2] / "results"
@@ -179,7 +179,7 @@ def test_a_new_setting_with_a_default_renames_nothing(committed, monkeypatch):
         assert (again.cutmix, again.hash) == (0, record.hash)
     assert dataclasses.replace(again, cutmix=5).hash != again.hash
     monkeypatch.setattr(_records, "ResolvedRun", wider)
-    monkeypatch.setattr(_run, "ResolvedRun", wider)
+    monkeypatch.setattr(_resolve, "ResolvedRun", wider)
     assert "cutmix" in Run().resolve().settings()
     test_committed_benches_are_done()
 
@@ -221,7 +221,7 @@ def test_every_field_of_a_run_reaches_the_resolved_run(monkeypatch):
         "ResolvedRun", [("cutmix", float, dataclasses.field(default=0.0))], bases=(ResolvedRun,),
         frozen=True, kw_only=True,
     )  # fmt: skip
-    monkeypatch.setattr(_run, "ResolvedRun", wider)
+    monkeypatch.setattr(_resolve, "ResolvedRun", wider)
     assert given(cutmix=0.4).resolve().cutmix == 0.4
     assert given(cutmix=0.4).resolve().hash != given().resolve().hash == Run().resolve().hash
 

@@ -98,7 +98,7 @@ def test_a_folder_becomes_a_table(tmp_path):
     own = run_of(flags)
     content = own.content()
     assert [content.classes[k] for k in content.train.labels] == ["dog", "cat", "dog", "dog", "dog"]
-    assert data.load_content(content, own._source()).train.images.shape[1:] == (3, 12, 20)
+    assert data.load_content(content, own.resolve().source).train.images.shape[1:] == (3, 12, 20)
 
 
 def test_a_data_set_by_name_becomes_arrays(tmp_path):

@@ -6,9 +6,10 @@
 ('nce + rce(A=-4)', 'cnn8', 120, 0.0001, 'bf16')
 """
 
+from ._check import CHOICES
 from ._penalty import l1_of_shrink, shrink_of_l1
 from ._resolved import ResolvedRun, check_name, hash_of
-from ._run import CHOICES, Run
+from ._run import Run
 from ._schedules import SCHEDULES
 
 __all__ = [
