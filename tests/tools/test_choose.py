@@ -14,7 +14,7 @@ import torch
 import tyro
 
 from noiseproof import UsageError, data
-from noiseproof.cli._train import Flags
+from noiseproof.cli._flags import Flags
 from noiseproof.results import Folder, HeldOut, Record, write_held_out
 from noiseproof.runs import Run
 from noiseproof.tools import HANDFUL, choose

@@ -15,8 +15,8 @@ import tyro
 
 from noiseproof._errors import UsageError, require
 
+from ._flags import Flags
 from ._tables import say, show
-from ._train import Flags
 from ._words import count
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,52 +17,31 @@ import tyro
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
+from ._flags import grid_flags
 from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, RunEvent
+    from noiseproof.runs import Run
 
 SILENCE = 60.0  # seconds after which a line is printed where there is no bar
 FIRST_LINE = 10.0  # seconds after which the first is
 
 
-@dataclass(frozen=True, kw_only=True)
-class GridFlags:
-    """What a grid without a file takes beside data sets, noise, rates, losses and seeds."""
+_OF_BENCH = (
+    "dataset", "noise", "rate", "loss", "epochs", "protocol", "seed", "device", "stream", "cache",
+)  # fmt: skip
+"""The settings of a run that are flags of the command, most with several values."""
+if TYPE_CHECKING:
+    GridFlags = Run
+else:
+    GridFlags = grid_flags(*_OF_BENCH)
 
-    test: str = ""
-    """of your own data, the file or folder to test on; without one a part is held out"""
-    label: str = ""
-    """of a table, the column of the labels; by default label"""
-    text: str = ""
-    """of a table, the column of the texts to classify"""
-    image: str = ""
-    """of a table, the column of the image files to classify"""
-    truth: str = ""
-    """of a table, the column of the true labels, where they are known"""
-    ignore: tuple[str, ...] = ()
-    """of a table, columns that are no features"""
-    image_size: int = 0
-    """the side in pixels that your images are brought to; 0 for what suits them"""
-    skip_unreadable: tyro.conf.FlagCreatePairsOff[bool] = False
-    """go on without files and rows of your data that cannot be read"""
-    model: str | None = None
-    """network by name, or one of your own, mymodule:name; by default what suits the data"""
-    optimizer: str | None = None
-    """sgd or adamw; by default what suits the data"""
-    lr: tuple[float, ...] = ()
-    """learning rates, each of which is tried; by default the one that suits the data"""
-    batch_size: int | None = None
-    """samples a step; by default what suits the data"""
-    class_weight: Literal["none", "balanced"] = "none"
-    """weights of the classes in the loss; balanced where some classes are rare"""
-    imports: Annotated[tuple[str, ...], tyro.conf.arg(name="import")] = ()
-    """modules of your own to import first, whose registered losses a text may then name"""
-    weights: str = ""
-    """a file of weights to start from"""
-    freeze: tuple[str, ...] = ()
-    """patterns of the names of parameters that are not trained"""
+
+def _shown(metavar: str, name: str | None = None) -> Any:
+    """How the help shows a flag whose text says what holds without it."""
+    return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint="")
 
 
 def bench(
@@ -74,23 +52,23 @@ def bench(
     *,
     list: tyro.conf.FlagCreatePairsOff[bool] = False,
     dry_run: tyro.conf.FlagCreatePairsOff[bool] = False,
-    dataset: tuple[str, ...] = (),
-    noise: tuple[str, ...] = (),
-    rate: tuple[float, ...] = (),
-    loss: tuple[str, ...] = (),
-    seeds: tuple[int, ...] = (),
-    epochs: int | None = None,
-    protocol: Literal["paper", "authors"] | None = None,
-    grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # frozen
-    title: Annotated[str, tyro.conf.arg(name="name", metavar="TITLE")] = "",
+    dataset: Annotated[tuple[str, ...], _shown("[NAME ...]")] = (),
+    noise: Annotated[tuple[str, ...], _shown("[NAME ...]")] = (),
+    rate: Annotated[tuple[float, ...], _shown("[FLOAT ...]")] = (),
+    loss: Annotated[tuple[str, ...], _shown("[LOSS ...]")] = (),
+    seeds: Annotated[tuple[int, ...], _shown("[INT ...]")] = (),
+    epochs: Annotated[int | None, _shown("INT")] = None,
+    protocol: Annotated[Literal["paper", "authors"] | None, _shown("{paper,authors}")] = None,
+    grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # noqa: B008  # frozen
+    title: Annotated[str, _shown("TITLE", name="name")] = "",
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
-    data_root: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    data_root: Annotated[Path | None, _shown("DIR")] = None,
     executor: Literal["local", "ray"] = "local",
-    address: str | None = None,
-    workers: int | None = None,
+    address: Annotated[str | None, _shown("HOST:PORT")] = None,
+    workers: Annotated[int | None, _shown("INT")] = None,
     device: str = "auto",
     stream: Literal["auto", "yes", "no"] = "auto",
-    cache: Annotated[str, tyro.conf.arg(metavar="DIR", help_behavior_hint="(default: none)")] = "",
+    cache: Annotated[str, _shown("DIR")] = "",
     keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
     """Run a table or a figure of the paper, or a grid of your own: noiseproof bench quick.
@@ -107,14 +85,16 @@ def bench(
             the rest will take here.
         dataset: only these data sets; or, for a grid, any of them or data of your own: folder:DIR,
             csv:FILE, parquet:FILE, npz:FILE.
-        noise: only these kinds of noise; none is the clean labels.
-        rate: only these noise rates.
-        loss: only these losses, such as ce NCE+RCE.
-        seeds: these seeds in place of the bench's.
-        epochs: so many epochs in place of the bench's.
+        noise: only these kinds of noise; none is the clean labels. Of a grid, symmetric by default,
+            and for data of your own the labels as they are given.
+        rate: only these noise rates; of a grid, 0.4 by default.
+        loss: only these losses, such as ce NCE+RCE; of a grid, ce gce sce nce+mae nce+rce by
+            default.
+        seeds: these seeds in place of the bench's; of a grid, 0 1 2 by default.
+        epochs: so many epochs in place of the bench's, or of the protocol's.
         protocol: where settings come from: the paper, or its authors' code.
         grid: for a grid of the flags alone.
-        title: what a grid is called.
+        title: what a grid is called; by default after its data.
         out: the folder of results, each run in a folder of its own.
         data_root: where data sets lie; by default NOISEPROOF_DATA or the user's cache folder.
         executor: this machine, or a Ray cluster.
@@ -140,9 +120,7 @@ def bench(
         )  # fmt: skip
     else:
         axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
-        found = benches.comparison(
-            dataset, loss, seeds, title=title, **axes | dataclasses.asdict(grid)
-        )
+        found = benches.comparison(dataset, loss, seeds, title=title, **axes | _given(grid))
     kept: dict[str, Any] = {"stream": stream, "cache": cache}
     if name:
         given = {"skip_unreadable": grid.skip_unreadable, "model": grid.model}
@@ -171,9 +149,14 @@ def bench(
     _say_outcome(outcome, out)
 
 
-def _refuse_grid_flags(name: str, grid: GridFlags, title: str) -> None:
-    given = [f.name for f in dataclasses.fields(grid) if getattr(grid, f.name) != f.default]
-    given = [flag for flag in given if flag not in ("skip_unreadable", "model")]
+def _given(grid: Run) -> dict[str, Any]:
+    """The flags of a grid that were given, by name."""
+    fields = [f for f in dataclasses.fields(grid) if f.name not in _OF_BENCH]
+    return {f.name: getattr(grid, f.name) for f in fields if getattr(grid, f.name) != f.default}
+
+
+def _refuse_grid_flags(name: str, grid: Run, title: str) -> None:
+    given = [flag for flag in _given(grid) if flag not in ("skip_unreadable", "model")]
     given += ["name"] if title else []
     if given:
         flag = given[0].replace("_", "-").replace("imports", "import")

@@ -13,8 +13,8 @@ import tyro
 from noiseproof.runs import Run
 
 from ._bench import _progress, _say_plan
+from ._flags import shared_flags
 from ._tables import say, show
-from ._train import shared_flags
 
 if TYPE_CHECKING:
     from noiseproof.tools import Choice

@@ -2,105 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from noiseproof._errors import require
 from noiseproof._imports import without_digest
-from noiseproof.catalogue import DATASETS, GIVEN, NETWORKS, OPTIMIZERS
+from noiseproof.catalogue import GIVEN
 from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column
-from noiseproof.runs import CHOICES, ResolvedRun, Run
+from noiseproof.runs import ResolvedRun
 
+from ._flags import Flags
 from ._tables import say
 from ._words import count
 
 if TYPE_CHECKING:
+    from noiseproof.runs import Run
     from noiseproof.train import Progress, Result
 
 
-_OF_AUTO = ("shrink", "shrink_schedule", "ema_horizon", "choose_epoch")
 HELD_OUT = "accuracy on the given labels of what was held out"
-
-
-def _flags(without: Collection[str] = ()) -> type[Run]:
-    """A run whose help has the choices, and for what is None that it is the protocol's.
-
-    Args:
-        without: settings that have no flag, since the command decides them.
-    """
-    hints = get_type_hints(Run)
-    shown = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
-    choices = CHOICES | {
-        "dataset": (
-            *DATASETS,
-            "csv:FILE",
-            "parquet:FILE",
-            "npz:FILE",
-            "folder:DIR",
-        ),
-        "model": tuple(NETWORKS),
-    }
-    own: dict[str, dict[str, Any]] = {
-        "imports": {"name": "import", "metavar": "[MODULE ...]"},
-        "model": {"metavar": "{" + ",".join(NETWORKS) + "}|MODULE:NAME"},
-        "weights": {"metavar": "FILE"},
-        "freeze": {"metavar": "[PATTERN ...]"},
-        "test": {"metavar": "FILE"},
-        "label": {"metavar": "COLUMN"},
-        "text": {"metavar": "COLUMN"},
-        "image": {"metavar": "COLUMN"},
-        "truth": {"metavar": "COLUMN"},
-        "ignore": {"metavar": "[COLUMN ...]"},
-        "cache": {"metavar": "DIR"},
-    }
-    for name in OPTIMIZERS["adamw"].settings:
-        default = getattr(ResolvedRun, name)
-        own[name] = {"metavar": "FLOAT", "help_behavior_hint": f"(default: {default})"}
-    fields = []
-    for field in dataclasses.fields(Run):
-        if field.name in without:
-            fixed: Any = Annotated[hints[field.name], tyro.conf.Fixed, tyro.conf.Suppress]
-            fields.append((field.name, fixed, dataclasses.field(default=field.default)))
-            continue
-        types = [t for t in get_args(hints[field.name]) if t is not type(None)]
-        expected = types[0] if field.default is None else hints[field.name]
-        named = "{" + ",".join(choices[field.name]) + "}" if field.name in choices else ""
-        if field.default is not None and not named and field.name not in own:
-            continue
-        hint: dict[str, Any] = {}
-        if field.name in own:
-            hint["help_behavior_hint"] = "(default: none)"
-        if field.default is None:
-            hint["help_behavior_hint"] = "(default: the protocol's)"
-        if field.name == "holdout":
-            hint["help_behavior_hint"] = "(default: what suits the data)"
-        if field.name in _OF_AUTO:
-            plain = getattr(ResolvedRun, field.name)
-            hint["help_behavior_hint"] = f"(default: {plain}; auto brings its own)"
-        hint |= own.get(field.name) or {"metavar": named or shown[expected]}
-        help_ = tyro.conf.arg(**hint)
-        annotated: Any = Annotated[hints[field.name], help_]
-        fields.append((field.name, annotated, dataclasses.field(default=field.default)))
-    return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
-
-
-def shared_flags(*without: str) -> type[Run]:
-    """The flags of what several runs have in common, for a command that makes many."""
-    return _flags(without)
-
-
-if TYPE_CHECKING:
-    Flags = Run
-else:
-    Flags = _flags()
 
 
 def train(

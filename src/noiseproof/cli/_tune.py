@@ -14,8 +14,8 @@ import tyro
 from noiseproof._escape import printable
 from noiseproof.runs import Run
 
+from ._flags import shared_flags
 from ._tables import say, show
-from ._train import shared_flags
 from ._words import count
 
 if TYPE_CHECKING:

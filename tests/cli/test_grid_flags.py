@@ -1,0 +1,41 @@
+"""The flags of a grid: every setting of a run, checked once it has its data."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+
+import pytest
+
+from noiseproof import bench as benches
+from noiseproof.cli import _bench, main
+from noiseproof.runs import Run
+
+
+def test_a_grid_of_flags_takes_every_setting_of_a_run():
+    """Each is a flag of the command or of the grid, with the type and the text that train has."""
+    own = set(inspect.signature(_bench.bench).parameters) | {"seed"}  # --seeds
+    assert set(_bench._OF_BENCH) <= own
+    grid = {f.name for f in dataclasses.fields(_bench.GridFlags)}
+    assert grid == {f.name for f in dataclasses.fields(Run)}
+
+
+def test_settings_of_a_grid_of_flags_are_checked_with_its_data(monkeypatch, capsys, tmp_path):
+    asked = []
+    monkeypatch.setattr(benches, "plan", lambda bench, *_, **__: asked.append(bench) or sys.exit(0))
+
+    def runs_of(flags):
+        monkeypatch.setattr(sys, "argv", ["noiseproof", "bench", *flags.split()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, asked
+
+    data = "--dataset digits --seeds 0 --loss auto "
+    code, (grid,) = runs_of(data + "--shrink 2 --holdout 0 --lr 0.1 0.2 --freeze a* b*")
+    assert code == 0
+    assert [(r.shrink, r.holdout, r.lr) for r in grid.runs] == [(2, 0, 0.1), (2, 0, 0.2)]
+    assert {r.freeze for r in grid.runs} == {("a*", "b*")}
+    code, _ = runs_of(data + "--label stars")
+    assert (code, len(asked)) == (2, 1)
+    assert "label is for data of your own, and dataset is 'digits'" in capsys.readouterr().err
