@@ -87,6 +87,7 @@ def choice_table() -> str:
         what = [f"horizon {run.ema_horizon:g}"] if run.ema_horizon != rule.HORIZON else []
         what += ["growing"] * (run.shrink_schedule == "linear")
         what += [f"floor {run.lr_floor / run.lr:g}"] * (run.lr_floor > 0)
+        what += [f"lr {run.lr:g}"] * (run.lr != rule.SETS[name]["lr"])
         key = (weigh, f"{run.shrink:g}", ", ".join(what))
         groups.setdefault(key, {}).setdefault((name, run.rate), []).append(record)
     at = [(name, rate) for name, of in rule.SETS.items() for rate in of["rates"]]

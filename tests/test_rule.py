@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import importlib.util
 import shutil
@@ -73,11 +74,15 @@ def test_the_choice_has_every_combination_once(rule):
     losses = {(run.dataset, run.loss) for run in first}
     assert len(losses) == 2 * len(rule.WEIGHTS)  # by the classes of each set
     second = choice(variants=[v for v in rule.VARIANTS if v])
-    assert len(second) == len(set(second)) == 2 * len(rule.WEIGHTS) * 4 * 2
+    assert len(second) == len(set(second)) == 2 * len(rule.WEIGHTS) * 5 * 2
     assert not set(first) & set(second)
     third = choice(sets=["pairs"], variants=["grows"], seeds=[11, 12])
     assert Counter(run.seed for run in third) == {11: 4, 12: 4}
     assert {run.shrink_schedule for run in third} == {"linear"}
+    (fourth, _) = rule.choice(Path("sets"), ["pairs"], ["even"], [8.0], ["grows+fast+floor"], [10])
+    assert (fourth.shrink_schedule, fourth.lr, fourth.lr_floor) == ("linear", 0.1, 0.1 * 0.1)
+    with pytest.raises(argparse.ArgumentTypeError, match="no variant 'flor'; there are grows"):
+        rule._variant("grows+flor")
 
 
 def test_the_proof_waits_for_the_choice(rule, monkeypatch):
