@@ -110,5 +110,7 @@ def test_data_that_is_named_like_a_listed_set_has_its_own_classes():
 
 def test_the_note_says_what_the_run_does():
     assert "--shrink 8 --shrink-schedule linear, averaged weights" in Run(loss="auto").note()
+    limited = Run(loss="auto", optimizer="adamw").note()
+    assert "--shrink 8 --shrink-schedule linear --shrink-limit 0.1, averaged weights" in limited
     note = Run(loss="auto", holdout=0, shrink=2.5, ema=0.9).note()
     assert note == "auto is 5*nce + amse(a=20) with --shrink 2.5 --shrink-schedule linear"

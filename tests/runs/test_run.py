@@ -35,6 +35,7 @@ OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
 NEED_OTHERS = {  # and what each needs beside it
     "fold": {"fold": 2, "holdout": 0.2},
     "shrink_schedule": {"shrink_schedule": "linear", "shrink": 2.0},
+    "shrink_limit": {"shrink_limit": 0.1, "shrink": 2.0},
 }
 
 

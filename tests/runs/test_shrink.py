@@ -48,6 +48,20 @@ def test_how_it_grows_needs_it():
         Run(shrink_schedule="linear")
 
 
+def test_with_adamw_it_is_limited_unless_it_is_said():
+    limits = [
+        Run(shrink=8.0, **given).resolve().shrink_limit
+        for given in (
+            {}, {"optimizer": "adamw"}, {"optimizer": "adamw", "shrink_limit": 0.0},
+            {"shrink_limit": 0.5},
+        )
+    ]  # fmt: skip
+    assert limits == [0.0, 0.1, 0.0, 0.5]
+    assert Run(optimizer="adamw").resolve().shrink_limit == 0.0  # there is nothing to limit
+    with pytest.raises(UsageError, match="shrink_limit says how far weights are shrunk: give"):
+        Run(shrink_limit=0.1)
+
+
 PUBLISHED = [  # data set, method, training samples, shape, classes, in units of the schedule
     ("cifar10", "jal-ce", 50_000, (3, 32, 32), 10, 4.1),
     ("cifar10", "anl-ce", 50_000, (3, 32, 32), 10, 4.1),

@@ -33,7 +33,7 @@ SHRINKING = {
     "sgd": {},
     "linear": {"shrink_schedule": "linear", "nesterov": True},
     "by step": {"warmup": 1.5, "schedule_by": "step"},
-    "adamw": {"optimizer": "adamw", "ema": 0.9},
+    "adamw": {"optimizer": "adamw", "ema": 0.9, "shrink_limit": 0.0},
     "bf16": {"precision": "bf16"},
 }
 
@@ -54,6 +54,32 @@ def test_a_weight_that_nothing_else_moves_is_shrunk_as_many_times_over(shrink, s
     for then, now in zip(before, network.parameters(), strict=True):
         expected = then.sign() * (then.abs() - away).clamp(min=0)
         torch.testing.assert_close(now.detach(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"warmup": 1.5, "schedule_by": "step"}], ids=str)
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_no_step_shrinks_by_more_than_the_limit(optimizer, settings):
+    """Which is a share of its learning rate: over the run that of the sum of all."""
+    network = conv_net()
+    before = [p.detach().clone() for p in network.parameters()]
+    run = tiny(epochs=4, shrink=1e3, shrink_limit=0.02, optimizer=optimizer, **settings)
+    fit(run, loss=nothing, network=network)
+    away = 0.02 * run.resolve().lr_sum(steps=STEPS)
+    assert 0 < away < max(float(p.abs().max()) for p in before)
+    for then, now in zip(before, network.parameters(), strict=True):
+        expected = then.sign() * (then.abs() - away).clamp(min=0)
+        torch.testing.assert_close(now.detach(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_strong_penalty_does_not_undo_what_adamw_has_learnt():
+    """A step of it moves a weight by the learning rate at most, however much the loss pulls."""
+    run = tiny(
+        epochs=30, batch_size=32, optimizer="adamw", noise="none", loss="ce", shrink=40.0,
+        shrink_schedule="linear",
+    )  # fmt: skip
+    assert run.resolve().shrink_limit == 0.1
+    assert fit(run).accuracy > 0.9
+    assert fit(replace(run, shrink_limit=0.0)).accuracy < 0.5
 
 
 @pytest.mark.parametrize("ours", [SGD(**PLAIN), AdamW(**ADAM)], ids=["sgd", "adamw"])

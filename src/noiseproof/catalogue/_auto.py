@@ -41,6 +41,7 @@ def auto_note(classes: int, settings: Mapping[str, Any] = AUTO_BRINGS) -> str:
     """What it stands for, with settings that may have been given in place of its own."""
     found = {**AUTO_BRINGS, **settings}
     grows = " --shrink-schedule linear" if found["shrink_schedule"] == "linear" else ""
+    grows += f" --shrink-limit {limit:g}" if (limit := found.get("shrink_limit", 0.0)) else ""
     parts = [f"--shrink {found['shrink']:g}{grows}" if found["shrink"] else ""]
     if found["ema_horizon"]:
         parts.append(f"averaged weights (--ema-horizon {found['ema_horizon']:g})")

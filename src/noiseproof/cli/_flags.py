@@ -68,6 +68,9 @@ def _hint(field: dataclasses.Field[Any], of_type: Any) -> dict[str, Any]:
         hint["help_behavior_hint"] = "(default: none)"
     if field.default is None:
         hint["help_behavior_hint"] = "(default: the protocol's)"
+    if field.name == "shrink_limit":
+        known = OPTIMIZERS["adamw"].shrink_limit
+        hint["help_behavior_hint"] = f"(default: {known} with adamw, else 0)"
     if field.name == "holdout":
         hint["help_behavior_hint"] = "(default: what suits the data)"
     if field.name in _OF_AUTO:

@@ -24,7 +24,8 @@ _RANGES: tuple[tuple[str, type, float, float], ...] = (
     ("ema_horizon", float, 0, 1),
     ("momentum", float, 0, 1), ("lr", float, 0, _MAX), ("lr_floor", float, 0, _MAX),
     ("weight_decay", float, 0, _MAX), ("clip", float, 0, _MAX),
-    ("l1", float, 0, _MAX), ("shrink", float, 0, _MAX), ("balance", float, 0, _MAX),
+    ("l1", float, 0, _MAX), ("shrink", float, 0, _MAX),
+    ("shrink_limit", float, 0, _MAX), ("balance", float, 0, _MAX),
     ("beta1", float, 0, 1), ("beta2", float, 0, 1), ("eps", float, 0, _MAX),
     ("warmup", float, 0, _MAX), ("label_smoothing", float, 0, 1), ("mixup", float, 0, 1e6),
     ("rotate", float, 0, 180), ("crop", int, 0, math.inf), ("epochs", int, 1, math.inf),
@@ -124,6 +125,8 @@ def check_together(run: Run) -> None:
     shrinks = run.shrink or (run.shrink is None and is_auto(run.loss))
     if run.shrink_schedule not in (None, "constant") and not shrinks:
         raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
+    if run.shrink_limit and not shrinks:
+        raise UsageError("shrink_limit says how far weights are shrunk: give shrink too")
     if run.choose_epoch and run.holdout == 0:
         raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
     if run.ema and run.ema_horizon:

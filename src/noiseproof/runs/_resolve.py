@@ -68,7 +68,9 @@ def resolve(
         own.paths["skip_unreadable"] = "yes"
     values |= brought | _penalties(run, setting, values["weight_decay"], shrinks=brought["shrink"])
     if not brought["shrink"]:
-        values["shrink_schedule"] = "constant"  # none
+        values |= {"shrink_schedule": "constant", "shrink_limit": 0.0}  # none
+    elif run.shrink_limit is None:
+        values["shrink_limit"] = catalogue.OPTIMIZERS[values["optimizer"]].shrink_limit
     if not values["weight_decay"]:
         values["decay_on"] = "all"  # none
     if values["schedule"] == "constant":

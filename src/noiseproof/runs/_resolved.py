@@ -70,6 +70,7 @@ class ResolvedRun:
     mixup: float = 0.0
     shrink: float = 0.0
     shrink_schedule: str = "constant"
+    shrink_limit: float = 0.0
     ema_horizon: float = 0.0
     choose_epoch: bool = False
     crop_size: int = 0
@@ -228,7 +229,8 @@ class ResolvedRun:
 
         Over all steps of the run it adds up to ``shrink``. Each has the share that its learning
         rate is of the sum of all; where ``shrink_schedule`` is linear, the learning rate is first
-        multiplied by the part of the run that is over.
+        multiplied by the part of the run that is over. It is what ``shrink_limit`` leaves of it
+        that is taken.
         """
         total = _shrink_total(self, steps)
         shares = self._shrink_shares(epoch, steps)

@@ -124,6 +124,9 @@ class Run:
     shrink_schedule: Literal["constant", "linear"] | None = None
     """whether weights are shrunk in proportion to the learning rate alone, or also to how much of
     the run is over"""
+    shrink_limit: float | None = None
+    """the most that a step shrinks a weight by, as a share of the learning rate, by which AdamW
+    moves a weight at most; 0 for no limit"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
     ema_horizon: float | None = None

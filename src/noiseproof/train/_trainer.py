@@ -198,6 +198,8 @@ class RunTrainer:
         if self._shrink is not None and self.state.start_scale is not None:
             shares = self.run.shrink_at(epoch, steps=self.steps)
             self._shrink.copy_(torch.tensor(shares)).mul_(self.state.start_scale)
+            if self.run.shrink_limit:
+                self._shrink.clamp_(max=self.run.shrink_limit * self._lr)
         self._step.zero_()
         self._total_steps.fill_((epoch + 1) * self.steps)
 
