@@ -41,6 +41,21 @@ def test_of_those_that_wait_the_last_is_written():
     writer.close()
 
 
+@pytest.mark.parametrize("end", ["flush", "close"])
+def test_after_writing_it_rests_until_somebody_waits(end):
+    writer, done = Writer(), []
+    writer.REST = writer.LONGEST = 1e6  # seconds
+    writer.submit(ONE, lambda: (time.sleep(0.01), done.append(0)))
+    wait_until(lambda: done == [0] and not writer._busy)
+    for i in (1, 2):
+        writer.submit(ONE, lambda i=i: done.append(i))
+    time.sleep(0.05)
+    assert done == [0]
+    getattr(writer, end)()
+    assert done == [0, 2]
+    writer.close()
+
+
 def test_closing_waits_for_what_was_submitted():
     writer, done, go = Writer(), [], threading.Event()
     writer.submit(ONE, go.wait)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -132,14 +133,20 @@ def _content(path: Path, remedy: str) -> dict[str, Any]:
 class Writer:
     """Writes in the background, so that training does not wait for the disk.
 
-    Of several writes for one path that wait, the last is the one that counts.
+    Of several writes for one path that wait, the last is the one that counts. Where epochs are
+    shorter than it takes to write them down, writing each would take the cores that train: after a
+    round of writes it rests for nine times as long, a second at most, which a kill may then cost.
     """
+
+    REST = 9.0  # times what the round took
+    LONGEST = 1.0  # seconds
 
     def __init__(self) -> None:
         self._jobs: dict[Path, Callable[[], None]] = {}
         self._change = threading.Condition()
         self._busy = False
         self._closed = False
+        self._awaited = 0  # how many wait in flush
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
@@ -153,7 +160,10 @@ class Writer:
     def flush(self) -> None:
         """Wait until all is on the disk."""
         with self._change:
+            self._awaited += 1
+            self._change.notify_all()
             self._change.wait_for(lambda: not self._jobs and not self._busy)
+            self._awaited -= 1
             self._raise()
 
     def close(self) -> None:
@@ -175,16 +185,18 @@ class Writer:
                 self._change.wait_for(lambda: self._jobs or self._closed)
                 if not self._jobs:
                     return
-                path = next(iter(self._jobs))
-                job = self._jobs.pop(path)
+                jobs, self._jobs = self._jobs, {}
                 self._busy = True
+            began = time.monotonic()
             try:
-                job()
+                for job in jobs.values():
+                    job()
             except BaseException as error:
                 with self._change:
                     self._error = error
                     self._jobs.clear()
-            finally:
-                with self._change:
-                    self._busy = False
-                    self._change.notify_all()
+            rest = min(self.REST * (time.monotonic() - began), self.LONGEST)
+            with self._change:
+                self._busy = False
+                self._change.notify_all()
+                self._change.wait_for(lambda: self._closed or self._awaited, timeout=rest)
