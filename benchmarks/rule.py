@@ -355,7 +355,14 @@ def main() -> None:
     parser.add_argument("--set", choices=list(SETS), nargs="+", default=list(SETS))
     parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=list(WEIGHTS))
     parser.add_argument("--shrink", type=float, nargs="+", default=list(SHRINK))
-    parser.add_argument("--variant", type=_variant, nargs="+", default=[""], metavar="GROWS+FLOOR")
+    parser.add_argument(
+        "--variant",
+        type=_variant,
+        nargs="+",
+        default=[""],
+        metavar="NAMES",
+        help=f"joined by +, of {', '.join(filter(None, VARIANTS))}",
+    )
     parser.add_argument("--seeds", type=int, nargs="+", help="default: 10 to choose, else 0")
     parser.add_argument("--precision", choices=["bf16", "fp32"], help="default: as runs have it")
     parser.add_argument("--dry-run", action="store_true")

@@ -250,6 +250,8 @@ def documents() -> dict[Path, str]:
     of_rule = ROOT / "docs" / "one-rule.md"
     ruled = between(of_rule.read_text(), "choice", one_rule.choice_table())
     ruled = between(ruled, "parts", one_rule.parts_table("digits"))
+    ruled = between(ruled, "limits", one_rule.limits_table())
+    ruled = between(ruled, "tables", one_rule.tables_table())
     for data in ("cifar10", "cifar100", "news"):
         ruled = between(ruled, data, one_rule.proof_table(data))
     own = ROOT / "docs" / "own-data.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ import rule
 MISSING = "not measured"
 _SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits"}
 PUBLISHED = ("JAL-CE", "ANL-CE")
+NO_LIMIT = "auto, no limit"
 READ = {"": "", " averaged": "_ema", " held out": "_chosen"}  # the column of each reading of a run
 _NEWS = "train.csv.gz"  # what NoisyAG-News is called by its file
 
@@ -128,6 +130,52 @@ def proof_table(name: str) -> str:
         rows.append((cell_title(cell), *texts, mean([_regret(r) for r in ours])))
     head = ("labels", "auto", *(r + reading for r in rivals for reading in READ), "regret of auto")
     return "\n".join(table(head, rows)).rstrip()
+
+
+def limits_table() -> str:
+    """Tables by the limit of the penalty: means over all cells, also of the last epoch."""
+    rows = [r for r in _of_tables("choose") if r["setting"].startswith("auto")]
+    limits = list(dict.fromkeys(row["setting"] for row in rows))
+
+    def shown(of: Sequence[Mapping[str, str]]) -> list[str]:
+        by_limit = [[row for row in of if row["setting"] == limit] for limit in limits]
+        return [
+            f"{fmean(float(row['ends_with']) for row in alike):.1f} "
+            f"({fmean(float(row['last']) for row in alike):.1f})"
+            for alike in by_limit
+        ]
+
+    names = dict.fromkeys(row["table"] for row in rows)
+    found = [(name, *shown([row for row in rows if row["table"] == name])) for name in names]
+    head = ("table", *(limit.removeprefix("auto, ") for limit in limits))
+    return "\n".join(table(head, [*found, ("mean", *shown(rows))])).rstrip()
+
+
+def tables_table() -> str:
+    """auto beside other losses on the tables that it was not chosen on."""
+    rows = _of_tables("proof")
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    cells: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for row in rows:
+        cell = cells.setdefault((row["table"], row["noise"], row["rate"]), {})
+        cell.setdefault(row["setting"], []).append(float(row["ends_with"]))
+    found = []
+    for (name, noise, rate), of in cells.items():
+        title = cell_title({"noise": noise, "rate": float(rate)})
+        found.append((name, title, *(mean(of[setting]) for setting in settings)))
+    means = (f"{fmean(fmean(of[setting]) for of in cells.values()):.1f}" for setting in settings)
+    found.append(("mean", "", *means))
+    head = (
+        "table",
+        "labels",
+        *(f"`{s}`" if s != NO_LIMIT else "`auto`, no limit" for s in settings),
+    )
+    return "\n".join(table(head, found, left=2)).rstrip()
+
+
+def _of_tables(part: str) -> list[dict[str, str]]:
+    with (rule.COMMITTED.parent / "rule_tables.csv").open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["part"] == part]
 
 
 def _regret(record: Record) -> float:

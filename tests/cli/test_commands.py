@@ -258,7 +258,7 @@ def test_one_run_of_a_bench(run, tmp_path, monkeypatch):
     arguments = ("--loss", "ce", "--rate", "0.6", "--seeds", "0", "--epochs", "2")
     code, out, error = run("bench", "quick", *arguments, "--out", str(tmp_path))
     assert code == 1
-    assert error == "digits, symmetric 0.6, ce, seed 0 could not be trained: no device\n"
+    assert error == "digits, symmetric 0.6, ce, lr 0.04, seed 0 could not be trained: no device\n"
     assert ": 1 run, 0 done, 1 to do" in out
     assert "\nit will take " in out
     assert ", 1 is missing; " in out

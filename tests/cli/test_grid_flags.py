@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import sys
 
+import numpy as np
 import pytest
 
 from noiseproof import bench as benches
@@ -14,7 +15,7 @@ from noiseproof.runs import Run
 
 
 def test_a_grid_of_flags_takes_every_setting_of_a_run():
-    """Each is a flag of the command or of the grid, with the type and the text that train has."""
+    """Each is a flag of the command or of the grid."""
     own = set(inspect.signature(_bench.bench).parameters) | {"seed"}  # --seeds
     assert set(_bench._OF_BENCH) <= own
     grid = {f.name for f in dataclasses.fields(_bench.GridFlags)}
@@ -39,3 +40,27 @@ def test_settings_of_a_grid_of_flags_are_checked_with_its_data(monkeypatch, caps
     code, _ = runs_of(data + "--label stars")
     assert (code, len(asked)) == (2, 1)
     assert "label is for data of your own, and dataset is 'digits'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", ["--loss auto", "--seeds 0 --dry-run", "--shrink 3", "--name x"])
+def test_flags_without_a_bench_or_data_are_refused(flags, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["noiseproof", "bench", *flags.split()])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    said = capsys.readouterr()
+    assert f"{flags.split()[0]} is for a bench, which is named" in said.err
+    assert not said.out
+
+
+def test_what_is_tested_on_nothing_has_not_failed(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "rows.npz", x=rng.normal(size=(60, 4)), y=np.arange(60) % 3)
+    flags = f"--dataset npz:{tmp_path}/rows.npz --holdout 0 --seeds 0 --epochs 1 --workers 1"
+    given = [*flags.split(), "--loss", "ce", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["noiseproof", "bench", *given])
+    main()
+    said = capsys.readouterr().out
+    assert "CE, seed 0: tested on nothing" in said
+    assert "not tested" in said
+    assert "failed" not in said
+    assert "nan" not in said

@@ -101,7 +101,8 @@ def test_what_the_page_says_of_the_pairs_was_measured(page):
     found: dict[tuple[str, float, str], dict[float, Record]] = {}
     for record in page.committed("choose").values():
         run = record.run
-        if "pairs" in run.dataset and run.seed == 10 and run.ema_horizon == page.rule.HORIZON:
+        usual = (10, page.rule.HORIZON, page.rule.SETS["pairs"]["lr"])
+        if "pairs" in run.dataset and (run.seed, run.ema_horizon, run.lr) == usual:
             key = (run.loss, run.shrink, run.shrink_schedule)
             found.setdefault(key, {})[run.rate] = record
     jal, even = (Run(loss=page.rule.WEIGHTS[w](100)).resolve().loss for w in ("jal", "even"))
@@ -120,6 +121,35 @@ def test_what_the_page_says_of_the_pairs_was_measured(page):
     waves = [_of_label_wave(page, r) for of in found.values() for r in of.values()]
     assert 24 < max(waves) < 26
     assert AUTO_BRINGS["shrink_schedule"] == "linear"
+
+
+def test_what_the_page_says_of_a_large_learning_rate_was_measured(page):
+    (fast,) = [
+        r for r in page.committed("choose").values()
+        if "pairs" in r.run.dataset and (r.run.lr, r.run.rate) == (0.1, 0.8)
+    ]  # fmt: skip
+    last = 100 * fast.column("test_accuracy")[-1]
+    assert (round(last), round(100 * page._chosen(fast))) == (61, 95)
+
+
+def test_what_the_page_says_of_tables_was_measured(page):
+    table = page.tables_table().splitlines()
+    head = [cell.strip() for cell in table[0].strip("|").split("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:-1]]
+    at = {name: i for i, name in enumerate(head)}
+    ours, rivals = at["`auto`"], [at["`ce`"], at["`gce`"], at["`1*nce + 1*rce`"]]
+    behind = {}
+    for row in rows:
+        means = {i: float(row[i].split(" ")[0]) for i in (ours, *rivals)}
+        behind[row[0], row[1]] = max(means[i] for i in rivals) - means[ours]
+    assert len(behind) == 18
+    assert sum(lost <= 0 for lost in behind.values()) == 11
+    assert sum(0 < lost <= 1 for lost in behind.values()) == 5
+    assert round(behind["letter", "clean"], 1) == 2.0
+    assert round(behind["dna", "symmetric 0.6"], 1) == 3.3
+    limits = {line.split("|")[1].strip(): line for line in page.limits_table().splitlines()}
+    assert "| 79.1 (78.8) | 79.5 (72.8) |" in limits["mean"]
+    assert AUTO_BRINGS["shrink_limit"] == 0.1
 
 
 def _of_label_wave(page: ModuleType, record: Record) -> float:

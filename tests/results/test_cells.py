@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
 from noiseproof import results
-from noiseproof.catalogue import METHODS, NLNL
+from noiseproof.catalogue import METHODS, NLNL, DataSummary
 from noiseproof.results import Record
 from noiseproof.runs import Run
 
@@ -39,6 +40,37 @@ def test_a_run_that_failed_does_not_count():
     found = results.cells([record(0.4, seed=0), record(error="the loss became nan", seed=1)])
     assert [(c.seeds, len(c.failed), round(c.mean)) for c in found] == [([0], 1, 40)]
     assert math.isnan(results.cells([record(error="x")])[0].mean)
+
+
+def test_why_a_cell_has_no_number():
+    def ended(loss: float, error: str | None = None) -> Record:
+        rows = [{"epoch": 1, "train_loss": loss, "test_accuracy": math.nan}]
+        return Record(Run().resolve(), [] if error else rows, {}, error)
+
+    found = [results.cells([ended(*given)])[0].missing for given in (
+        (0.5,), (math.nan,), (0.5, "the loss became nan"),
+    )]  # fmt: skip
+    assert found == ["not tested", "diverged", "failed"]
+    seeds = [dataclasses.replace(r, run=dataclasses.replace(r.run, seed=i))
+             for i, r in enumerate((ended(0.5), ended(math.nan)))]  # fmt: skip
+    assert results.cells(seeds)[0].missing == "failed"
+
+
+def test_what_auto_brings_is_set_by_it_also_on_data_of_one_s_own():
+    data = DataSummary("features", (5,), 3000, 3, tested=True)
+    cells = [
+        results.cells([Record(
+            Run(loss=loss, **given).resolve(overrides={"data": "mine"}, data=data), [], {}, "x"
+        )])[0]
+        for loss, given in (("auto", {}), ("ce", {}), ("auto", {"shrink": 2.0}))
+    ]  # fmt: skip
+    of_auto, of_ce, _ = expected = [results.protocol_settings(cell) for cell in cells]
+    others = [
+        {name for name, value in known.items() if cell.settings[name] != value}
+        for cell, known in zip(cells, expected, strict=True)
+    ]
+    assert others == [set(), set(), {"shrink"}]
+    assert (of_auto["shrink"], of_ce["shrink"]) == (8.0, 0.0)
 
 
 def test_no_noise_is_clean_however_it_is_said():

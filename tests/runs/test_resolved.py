@@ -136,6 +136,10 @@ def test_noise_is_as_it_will_be_drawn():
         ({"model": "cnn9"}, r"unknown network 'cnn9' \(did you mean 'cnn8'\?\)"),
         ({"loss": "nce + rcee"}, r"unknown loss 'rcee' \(did you mean 'rce'\?\)"),
         ({"loss": "anl-cd"}, r"unknown loss 'anl-cd' \(did you mean 'anl-ce'\?\)"),
+        ({"loss": "atuo"}, r"unknown loss 'atuo' \(did you mean 'auto'\?\)"),
+        ({"loss": "auto + ce"}, "auto is no part of a sum: give it alone, --loss auto"),
+        ({"loss": "2*NLNL"}, "nlnl is no part of a sum: give it alone, --loss nlnl"),
+        ({"loss": None}, "loss must be a text; it was None"),
         ({"loss": "jal-ce"}, "jal-ce has no published settings for 'digits'"),
     ],
 )

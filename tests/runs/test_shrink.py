@@ -48,18 +48,14 @@ def test_how_it_grows_needs_it():
         Run(shrink_schedule="linear")
 
 
-def test_with_adamw_it_is_limited_unless_it_is_said():
-    limits = [
-        Run(shrink=8.0, **given).resolve().shrink_limit
-        for given in (
-            {}, {"optimizer": "adamw"}, {"optimizer": "adamw", "shrink_limit": 0.0},
-            {"shrink_limit": 0.5},
-        )
-    ]  # fmt: skip
-    assert limits == [0.0, 0.1, 0.0, 0.5]
-    assert Run(optimizer="adamw").resolve().shrink_limit == 0.0  # there is nothing to limit
-    with pytest.raises(UsageError, match="shrink_limit says how far weights are shrunk: give"):
-        Run(shrink_limit=0.1)
+def test_a_limit_needs_it():
+    assert Run(shrink=8.0, shrink_limit=0.5).resolve().shrink_limit == 0.5
+    assert Run(shrink=8.0).resolve().shrink_limit == 0.0
+    assert Run(shrink_limit=0.0).resolve().hash == Run().resolve().hash
+    with pytest.raises(UsageError, match="and loss='ce' shrinks none: give shrink too"):
+        Run(loss="ce", shrink_limit=0.1)
+    with pytest.raises(UsageError, match="and shrink=0 shrinks none: give shrink too"):
+        Run(loss="auto", shrink=0, shrink_limit=0.1)
 
 
 PUBLISHED = [  # data set, method, training samples, shape, classes, in units of the schedule

@@ -15,7 +15,8 @@ from ._setting import Setting
 
 AUTO = "auto"
 AUTO_BRINGS: Mapping[str, Any] = {
-    "shrink": 8.0, "shrink_schedule": "linear", "ema_horizon": 0.02, "choose_epoch": True,
+    "shrink": 8.0, "shrink_schedule": "linear", "shrink_limit": 0.1, "ema_horizon": 0.02,
+    "choose_epoch": True,
 }  # fmt: skip
 """The settings of a run that it brings, beside the loss."""
 
@@ -41,7 +42,7 @@ def auto_note(classes: int, settings: Mapping[str, Any] = AUTO_BRINGS) -> str:
     """What it stands for, with settings that may have been given in place of its own."""
     found = {**AUTO_BRINGS, **settings}
     grows = " --shrink-schedule linear" if found["shrink_schedule"] == "linear" else ""
-    grows += f" --shrink-limit {limit:g}" if (limit := found.get("shrink_limit", 0.0)) else ""
+    grows += f" --shrink-limit {limit:g}" if (limit := found["shrink_limit"]) else ""
     parts = [f"--shrink {found['shrink']:g}{grows}" if found["shrink"] else ""]
     if found["ema_horizon"]:
         parts.append(f"averaged weights (--ema-horizon {found['ema_horizon']:g})")

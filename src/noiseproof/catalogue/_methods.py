@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 
 from .. import syntax
 from .._errors import UsageError
@@ -355,6 +356,14 @@ def resolve_loss(
     except UsageError as error:
         if name is not None:
             raise unpublished or no_settings(name, dataset, noise) from None
+        alone = next((n for n in (AUTO, NLNL) if re.search(rf"\b{n}\b", text.lower())), None)
+        if alone is not None:
+            raise UsageError(
+                f"{alone} is no part of a sum: give it alone, --loss {alone}"
+            ) from None
+        meant = get_close_matches(text.lower(), (*syntax.SIGNATURES, AUTO, NLNL), n=1)
+        if meant in ([AUTO], [NLNL]):
+            raise UsageError(f"unknown loss {text!r} (did you mean {meant[0]!r}?)") from None
         hint = nearest(text.lower(), METHODS)
         if "-" in text and hint:  # a method that is no sum of losses, misspelt
             names = ", ".join(METHODS)

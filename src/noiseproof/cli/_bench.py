@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,6 +108,9 @@ def bench(
     """
     from noiseproof import bench as benches
 
+    axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
+    if not (list or name or dataset):
+        _refuse_flags(axes | {"loss": loss, "seeds": seeds, "name": title} | _given(grid))
     if list or not (name or dataset):
         _list([benches.bench(known) for known in benches.names()])
         return
@@ -119,7 +122,6 @@ def bench(
             protocol=protocol,
         )  # fmt: skip
     else:
-        axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
         found = benches.comparison(dataset, loss, seeds, title=title, **axes | _given(grid))
     kept: dict[str, Any] = {"stream": stream, "cache": cache}
     if name:
@@ -155,15 +157,28 @@ def _given(grid: Run) -> dict[str, Any]:
     return {f.name: getattr(grid, f.name) for f in fields if getattr(grid, f.name) != f.default}
 
 
+def _refuse_flags(flags: Mapping[str, Any]) -> None:
+    """Without a bench and without data there is nothing that they could be for."""
+    given = [name for name, value in flags.items() if value not in (None, (), "")]
+    if given:
+        raise UsageError(
+            f"{_flag(given[0])} is for a bench, which is named (noiseproof bench --list), or for a "
+            "grid, which needs data: --dataset digits, or --dataset csv:FILE"
+        )
+
+
 def _refuse_grid_flags(name: str, grid: Run, title: str) -> None:
     given = [flag for flag in _given(grid) if flag not in ("skip_unreadable", "model")]
     given += ["name"] if title else []
     if given:
-        flag = given[0].replace("_", "-").replace("imports", "import")
         raise UsageError(
-            f"--{flag} is for a grid of flags, and {name} is a bench: leave one of them out, or "
-            "write it into a TOML file"
+            f"{_flag(given[0])} is for a grid of flags, and {name} is a bench: leave one of them "
+            "out, or write it into a TOML file"
         )
+
+
+def _flag(setting: str) -> str:
+    return "--" + setting.replace("_", "-").replace("imports", "import")
 
 
 def _list(benches: list[Bench]) -> None:
@@ -260,7 +275,10 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     ended = 0
 
     def line(event: RunEvent) -> str:
-        accuracy = "" if event.accuracy is None else f"accuracy {event.accuracy:.2%}"
+        accuracy = ""
+        if event.accuracy is not None:
+            tested = math.isfinite(event.accuracy)
+            accuracy = f"accuracy {event.accuracy:.2%}" if tested else "tested on nothing"
         what = event.error or accuracy or "done by another process"
         return printable(f"{ended}/{number}  {runs[event.hash]}: {what}")
 
@@ -312,7 +330,7 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
         bar.update(
             task, completed=sum(seen.values()), ended=f"{ended}/{number}",
             last=printable(f"{runs[event.hash].method} {event.accuracy:.1%}")
-            if event.accuracy
+            if event.accuracy and math.isfinite(event.accuracy)
             else "",
         )  # fmt: skip
 

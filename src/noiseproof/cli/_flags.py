@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import tyro
 
-from noiseproof.catalogue import DATASETS, NETWORKS, OPTIMIZERS
+from noiseproof.catalogue import AUTO_BRINGS, DATASETS, NETWORKS, OPTIMIZERS
 from noiseproof.runs import CHOICES, ResolvedRun, Run
 
-_OF_AUTO = ("shrink", "shrink_schedule", "ema_horizon", "choose_epoch")
 _TYPES = {int: "INT", float: "FLOAT", str: "NAME", bool: "{True,False}"}
 _CHOICES = CHOICES | {
     "dataset": (*DATASETS, "csv:FILE", "parquet:FILE", "npz:FILE", "folder:DIR"),
@@ -68,12 +67,9 @@ def _hint(field: dataclasses.Field[Any], of_type: Any) -> dict[str, Any]:
         hint["help_behavior_hint"] = "(default: none)"
     if field.default is None:
         hint["help_behavior_hint"] = "(default: the protocol's)"
-    if field.name == "shrink_limit":
-        known = OPTIMIZERS["adamw"].shrink_limit
-        hint["help_behavior_hint"] = f"(default: {known} with adamw, else 0)"
     if field.name == "holdout":
         hint["help_behavior_hint"] = "(default: what suits the data)"
-    if field.name in _OF_AUTO:
+    if field.name in AUTO_BRINGS:
         plain = getattr(ResolvedRun, field.name)
         hint["help_behavior_hint"] = f"(default: {plain}; auto brings its own)"
     return hint | (_OWN.get(field.name) or {"metavar": named or _TYPES[expected]})

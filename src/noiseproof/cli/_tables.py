@@ -173,6 +173,6 @@ def _unlike(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 def cell_text(cell: Cell) -> str:
     """As the paper prints it: 79.43 ± 0.12; without a deviation where there is one seed."""
     if not cell.records:
-        return "failed"
+        return cell.missing
     several = not math.isnan(cell.deviation)
     return f"{cell.mean:.2f} ± {cell.deviation:.2f}" if several else f"{cell.mean:.2f}"

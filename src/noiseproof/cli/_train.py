@@ -104,7 +104,7 @@ def _outcome(result: Result) -> str:
     ema = last.get(f"{plain}_ema")
     others = [] if ema is None else [f"{ema:.2%} with the averaged weights"]
     if result.chosen_epoch is not None and held_out:
-        others.append(f"by it epoch {result.chosen_epoch} was chosen")
+        others.append(f"by which epoch {result.chosen_epoch} was chosen")
     elif result.chosen_epoch is not None:
         others.insert(0, f"{last[plain]:.2%} {after}")
         after = f"at epoch {result.chosen_epoch}, chosen by what was held out"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..catalogue import dataset_title
-from ..results import Cell, Record
+from ..results import Cell, Record, missing
 from ._curves import rounded
-from ._study import Study, condition_of, missing
+from ._study import Study, condition_of
 from ._words import protocol_title
 
 _WITH_COLUMN = ("dataset", "noise", "rate", "loss", "protocol", "seed", "name")

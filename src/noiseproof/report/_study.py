@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import syntax
 from .._errors import UsageError
@@ -27,6 +27,7 @@ from ..results import (
     Reading,
     Record,
     cells,
+    missing,
     protocol_settings,
 )
 from ._styles import TIMES, Style, assign_styles
@@ -292,16 +293,6 @@ def _ended_early(found: list[Cell], wrong: dict[Condition, float]) -> list[str]:
         ]
     more = len(lines) - MAX_PROBLEMS
     return lines if more <= 0 else [*lines[:MAX_PROBLEMS], f"{more} more runs have no number"]
-
-
-Missing = Literal["failed", "diverged", "not tested"]
-
-
-def missing(record: Record) -> Missing:
-    """Why a run has no number, in a word or two."""
-    if record.error is not None or not record.history:
-        return "failed"
-    return "not tested" if math.isfinite(record.column("train_loss")[-1]) else "diverged"
 
 
 def _why_missing(record: Record) -> str:

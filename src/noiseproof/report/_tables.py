@@ -20,7 +20,7 @@ from ..catalogue import (
 )
 from ..results import Published, published
 from ._lead import Lead, rank
-from ._study import Condition, Entry, Study, judged_on, missing
+from ._study import Condition, Entry, Study, judged_on
 from ._words import JudgedOn, full_names, noise_words, protocol_title
 
 # Rows of these tables are shown even where nothing was run.
@@ -294,9 +294,7 @@ def _make_cell(
         return TableCell(published=published)
     cell = entry.cell
     if not cell.records:
-        reasons = {missing(record) for record in cell.failed}
-        word = reasons.pop() if len(reasons) == 1 else "failed"
-        return TableCell(num_failed=len(cell.failed), missing=word, published=published)
+        return TableCell(num_failed=len(cell.failed), missing=cell.missing, published=published)
     deviation = cell.deviation
     behind = places.get(entry)
     place = ""

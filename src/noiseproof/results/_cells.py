@@ -8,16 +8,34 @@ import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from .. import syntax
 from .._errors import UsageError
 from .._imports import is_import
-from ..catalogue import DATASETS, NOISES, PROTOCOLS, method_named, rank_of
+from ..catalogue import (
+    AUTO,
+    AUTO_BRINGS,
+    DATASETS,
+    NOISES,
+    PROTOCOLS,
+    method_named,
+    rank_of,
+)
 from ..runs import CHOICES, ResolvedRun, Run
 from ._records import Record
 
 OWN = " (own)"  # behind the name of a user's own loss that could be taken for one of ours
+
+
+Missing = Literal["failed", "diverged", "not tested"]
+
+
+def missing(record: Record) -> Missing:
+    """Why a run has no number, in a word or two."""
+    if record.error is not None or not record.history:
+        return "failed"
+    return "not tested" if math.isfinite(record.column("train_loss")[-1]) else "diverged"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +77,12 @@ class Cell:
         return statistics.fmean(self.accuracies) if self.records else math.nan
 
     @property
+    def missing(self) -> Missing:
+        """Why there is no number, where no run has one."""
+        reasons = {missing(record) for record in self.failed}
+        return reasons.pop() if len(reasons) == 1 else "failed"
+
+    @property
     def deviation(self) -> float:
         """The sample deviation over the seeds; NaN where there are fewer than two."""
         return statistics.stdev(self.accuracies) if len(self.records) > 1 else math.nan
@@ -89,9 +113,14 @@ def cells(records: Iterable[Record]) -> list[Cell]:
 
 
 def protocol_settings(cell: Cell) -> dict[str, Any]:
-    """What the cell's protocol sets; empty for an unknown data set, protocol or loss."""
-    if cell.dataset not in DATASETS or cell.protocol not in PROTOCOLS:
+    """What the cell's protocol sets; empty for an unknown protocol or loss.
+
+    Of data of one's own that is what ``auto`` brings, and that others are trained without it.
+    """
+    if cell.protocol not in PROTOCOLS:
         return {}
+    if cell.dataset not in DATASETS:
+        return _brought(cell)
     given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
     if cell.noise in CHOICES["noise"]:
         given |= {"noise": cell.noise, "rate": cell.rate}
@@ -104,6 +133,12 @@ def protocol_settings(cell: Cell) -> dict[str, Any]:
     except UsageError:
         return {}
     return {name: value for name, value in expected.items() if name != "precision"}
+
+
+def _brought(cell: Cell) -> dict[str, Any]:
+    if cell.method == AUTO:
+        return {**AUTO_BRINGS, "weight_decay": 0.0}
+    return {name: getattr(ResolvedRun, name) for name in AUTO_BRINGS}
 
 
 def _method(run: ResolvedRun) -> str:

@@ -39,6 +39,7 @@ _TEXTS = (
     "dataset", "loss", "model", "device", "optimizer", "test", "label", "text", "image",
     "truth", "weights", "cache",
 )  # fmt: skip
+_OPEN = ("model", "optimizer")  # may be None
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")
 _LISTS = ("imports", "freeze", "ignore")
 OF_SOURCES = (
@@ -73,7 +74,7 @@ def check(run: Run) -> dict[str, Any]:
             values[name] = os.fspath(values[name])
     for name in _TEXTS:
         value = values[name]
-        if value is not None and not isinstance(value, str):
+        if not isinstance(value, str) and (value is not None or name not in _OPEN):
             remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
             raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
     for name in _FLAGS:
@@ -123,10 +124,10 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
 def check_together(run: Run) -> None:
     """Refuse settings that do not go with each other."""
     shrinks = run.shrink or (run.shrink is None and is_auto(run.loss))
-    if run.shrink_schedule not in (None, "constant") and not shrinks:
-        raise UsageError("shrink_schedule says how weights are shrunk: give shrink too")
-    if run.shrink_limit and not shrinks:
-        raise UsageError("shrink_limit says how far weights are shrunk: give shrink too")
+    for name in ("shrink_schedule", "shrink_limit"):
+        if getattr(run, name) not in (None, "constant", 0.0) and not shrinks:
+            what = "shrink=0 shrinks none" if run.shrink == 0 else f"loss={run.loss!r} shrinks none"
+            raise UsageError(f"{name} says how weights are shrunk, and {what}: give shrink too")
     if run.choose_epoch and run.holdout == 0:
         raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
     if run.ema and run.ema_horizon:

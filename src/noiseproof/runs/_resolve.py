@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _HOLDOUT = 0.1  # to choose an epoch by, where there is a part to test on
 _NLNL_EPOCHS = 10  # how many times the protocol's epochs the three stages of NLNL take together
 _BROUGHT: dict[str, Any] = {  # what a method may bring beside its loss, and what is there without
-    "shrink": 0.0, "shrink_schedule": "constant", "ema_horizon": 0.0, "choose_epoch": False,
+    "shrink": 0.0, "shrink_schedule": "constant", "shrink_limit": 0.0, "ema_horizon": 0.0,
+    "choose_epoch": False,
 }  # fmt: skip
 
 
@@ -69,8 +70,6 @@ def resolve(
     values |= brought | _penalties(run, setting, values["weight_decay"], shrinks=brought["shrink"])
     if not brought["shrink"]:
         values |= {"shrink_schedule": "constant", "shrink_limit": 0.0}  # none
-    elif run.shrink_limit is None:
-        values["shrink_limit"] = catalogue.OPTIMIZERS[values["optimizer"]].shrink_limit
     if not values["weight_decay"]:
         values["decay_on"] = "all"  # none
     if values["schedule"] == "constant":

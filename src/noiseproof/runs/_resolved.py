@@ -229,8 +229,8 @@ class ResolvedRun:
 
         Over all steps of the run it adds up to ``shrink``. Each has the share that its learning
         rate is of the sum of all; where ``shrink_schedule`` is linear, the learning rate is first
-        multiplied by the part of the run that is over. It is what ``shrink_limit`` leaves of it
-        that is taken.
+        multiplied by the part of the run that is over. ``shrink_limit`` is not in it: the trainer,
+        which knows the mean size, cuts what goes beyond.
         """
         total = _shrink_total(self, steps)
         shares = self._shrink_shares(epoch, steps)

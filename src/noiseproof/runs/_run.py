@@ -32,7 +32,7 @@ class Run:
     test: str = ""
     """of your own data, the file or folder to test on; without one a part is held out"""
     label: str = ""
-    """of a table, the column of the labels; by default label"""
+    """of a table, the column of the labels; label where none is given"""
     text: str = ""
     """of a table, the column of the texts to classify"""
     image: str = ""
@@ -119,14 +119,14 @@ class Run:
     """weight of the L1 norm of all parameters, added to the loss"""
     shrink: float | None = None
     """how many times over a weight of usual size that nothing else moves would be shrunk to zero by
-    the end: an L1 penalty in units of the schedule, which takes the place of weight decay and L1
-    where these are not given; 0 for none"""
+    the end, if there is no shrink_limit: an L1 penalty in units of the schedule, which takes the
+    place of weight decay and L1 where these are not given; 0 for none"""
     shrink_schedule: Literal["constant", "linear"] | None = None
     """whether weights are shrunk in proportion to the learning rate alone, or also to how much of
     the run is over"""
     shrink_limit: float | None = None
-    """the most that a step shrinks a weight by, as a share of the learning rate, by which AdamW
-    moves a weight at most; 0 for no limit"""
+    """the most that a step shrinks a weight by, in learning rates: a step of AdamW moves a weight
+    by about one, however much the loss pulls; 0 for no limit"""
     ema: float = 0.0
     """decay of an exponential moving average of the weights, tested beside them; 0 for none"""
     ema_horizon: float | None = None
@@ -211,4 +211,5 @@ class Run:
         usual = catalogue.GIVEN if is_source(self.dataset) else "symmetric"
         noise = self.noise or (usual if known is None else known.noise)
         noise = catalogue.noise_title(noise, self.rate)
-        return f"{self.dataset}, {noise}, {self.loss}, seed {self.seed}"
+        lr = "" if self.lr is None else f", lr {self.lr:g}"
+        return f"{self.dataset}, {noise}, {self.loss}{lr}, seed {self.seed}"

@@ -227,12 +227,16 @@ class Job:
         if not gave_classes_up(self.history, self.run.epochs, len(classes)):
             return
         missing = self.trainer.unpredicted_classes()
+        if self.run.shrink:
+            remedy = f"train longer, or shrink less than {self.run.shrink:g} (--shrink)"
+        else:
+            remedy = "train longer, or weigh mae or rce less"
         text = (
             f"for {PATIENCE} epochs some classes were predicted for no test sample, now "
             f"{_listed(missing)} of {len(classes)} ({self.run}, epoch {len(self.history)}): robust "
             "losses give up classes that are rare or hard. If these are rare, give "
             "class_weight='balanced' (of a loss: weight=noiseproof.class_weights(labels)); else "
-            "train longer, or weigh mae or rce less (docs/imbalance.md)"
+            f"{remedy} (docs/imbalance.md)"
         )
         if self.folder is not None:
             self.description[NOTES] = [text]
