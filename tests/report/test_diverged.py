@@ -76,7 +76,7 @@ def test_many_problems_are_counted():
 def test_the_terminals_table_says_so_too(capsys):
     cell_table(cells([*seeds((math.nan, math.nan)), *seeds((0.7, 0.8), loss="nce")]))
     text = capsys.readouterr().out
-    assert re.search(r"CE +failed\n", text)
+    assert re.search(r"CE +diverged\n", text)
     assert "75.00 ± 7.07" in text
 
 
