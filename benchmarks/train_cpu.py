@@ -29,7 +29,11 @@ from noiseproof.train._pack import Pack
 from noiseproof.train._setup import Setup
 
 LOSS = "nce + mae"
-CASES = {"mlp": ("digits", 1, 8, 1437, 32), "cnn4": ("mnist", 1, 28, 2560, 128)}
+CASES = {  # data set, channels, size, samples and those of a batch
+    "mlp": ("digits", 1, 8, 1437, 32),
+    "cnn4": ("mnist", 1, 28, 2560, 128),
+    "cnn8": ("cifar10", 3, 32, 384, 128),
+}
 
 
 class ByHand:
@@ -61,12 +65,12 @@ def measure(name: str, rounds: int) -> tuple[float, float, float]:
     images = torch.randint(256, (n, channels, size, size), dtype=torch.uint8)
     labels = torch.randint(10, (n,))
     content = data.from_arrays(
-        images, labels, images[: n // 6], labels[: n // 6], name=known, mean=[0.5], std=[0.25],
-        classes=[str(k) for k in range(10)],
+        images, labels, images[: n // 6], labels[: n // 6], name=known, mean=[0.5] * channels,
+        std=[0.25] * channels, classes=[str(k) for k in range(10)],
     )  # fmt: skip
     run = Run(
         dataset=known, model=name, loss=LOSS, lr=0.01, weight_decay=1e-3, batch_size=batch,
-        noise="none", device="cpu",
+        noise="none", device="cpu", crop=0, flip=False, precision="fp32",
     )  # fmt: skip
     pack = Pack([Setup().trainer(run.resolve(), data=content)])
     by_hand = ByHand(models.build(name, 10, channels, image_size=size), images, labels, batch)

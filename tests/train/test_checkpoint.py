@@ -72,7 +72,7 @@ def test_another_kind_of_device_is_named(path):
 
 
 def test_other_labels_are_refused(path):
-    with pytest.raises(ValueError, match="began from other labels, data, loss or network; delete"):
+    with pytest.raises(ValueError, match="began from other labels, data, loss or network, or"):
         opened(path, fingerprint="others")
 
 

@@ -18,6 +18,7 @@ from tests.data.trees import write_folder
 
 from .subjects import StopError, but_seconds, flat_net, stop_after
 from .test_distributed import answers, torchrun
+from .test_layout import Viewing
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -43,6 +44,12 @@ def test_a_graph_gives_the_plain_losses(model):
     run = Run(model=model, precision="fp32", **SETTINGS)
     plain, graph = losses(Pack, [run]), losses(GraphPack, [run], compiled=False)
     torch.testing.assert_close(graph[0], plain[0], rtol=1e-6, atol=0)
+
+
+def test_a_network_that_flattens_with_view_is_trained():
+    """Tensors that lie channels last cannot be flattened so."""
+    run = Run(precision="fp32", epochs=1, batch_size=24, device="cuda")
+    assert len(fit(run, network=Viewing()).history) == 1
 
 
 CHANGED = {

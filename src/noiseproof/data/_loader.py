@@ -19,6 +19,7 @@ from ._stream import ImageFiles, Inputs
 # Pixels augmented together: on a GPU many batches, so that there are few kernel launches, on a CPU
 # what fits into the cache.
 _CHUNK_PIXELS = {"cpu": 1 << 19, "cuda": 1 << 23}
+_TEST_BATCH = 2048  # at most
 
 
 class Batch(NamedTuple):
@@ -224,6 +225,15 @@ class Loader:
         pixels = _CHUNK_PIXELS.get(self.device.type, _CHUNK_PIXELS["cpu"])
         shape = self.inputs.shape[2:] if self.inputs.ndim == 4 else self.inputs.shape[1:]
         return max(1, pixels // max(1, math.prod(shape)))  # channels move together
+
+    def test_batch_size(self) -> int:
+        """The number of samples to test on together on this device: on a CPU few large ones.
+
+        What a layer computes of them then stays in the cache, and is no fresh memory each time.
+        """
+        if self.device.type == "cpu":
+            return min(_TEST_BATCH, max(16, self.chunk_size() // 8))
+        return max(self.batch_size, min(_TEST_BATCH, self.chunk_size()))
 
     def _generator(self, *purpose: Any) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(derive(self.seed, *purpose))

@@ -6,7 +6,7 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
-from ._factory import check_network, from_factory, imported
+from ._factory import check_network, from_factory, imported, takes_channels_last
 from ._layers import AcceptsPaddedChannels, padded_channels
 from ._resnet import ResNet
 from ._weights import WeightsWarning, freeze, frozen_norms, load_weights
@@ -27,4 +27,5 @@ __all__ = [
     "load_weights",
     "names",
     "padded_channels",
+    "takes_channels_last",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.func import functional_call
 
 from .._errors import MissingExtraError, UsageError
 from .._hints import nearest
@@ -135,6 +136,30 @@ def check_network(
         raise UsageError(
             f"model {name} gives {found} for two inputs; logits [N, {num_classes}] are needed"
         )
+
+
+@torch.no_grad()
+def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
+    """Whether a network can be called on images that lie in memory channels last.
+
+    One that flattens them with ``view`` cannot. It is tried on two images of zeros, in eval mode.
+    """
+    last, was_training = torch.channels_last, network.training
+    network.eval()
+    try:
+        tensors = {
+            name: p.detach().to(memory_format=last) if p.dim() == 4 else p.detach()
+            for name, p in network.named_parameters()
+        }
+        first = next(iter(tensors.values()))
+        images = torch.zeros(2, *input_shape, dtype=first.dtype, device=first.device)
+        with _drawn_from(0):
+            functional_call(network, tensors, (images.to(memory_format=last),))
+    except Exception:  # what is wrong with it besides is said where it is called as it should be
+        return False
+    finally:
+        network.train(was_training)
+    return True
 
 
 def _arguments(factory: Factory, known: dict[str, Any], name: str) -> dict[str, Any]:

@@ -91,7 +91,10 @@ def read(path: Path, run: ResolvedRun, fingerprint: str, device: str = "") -> Ch
             f"{device}: give --device {found.device} to go on{remedy}"
         )
     if found.fingerprint != fingerprint:
-        raise UsageError(f"the checkpoint began from other labels, data, loss or network{remedy}")
+        raise UsageError(
+            "the checkpoint began from other labels, data, loss or network, or in an older version"
+            f"{remedy}"
+        )
     return found
 
 

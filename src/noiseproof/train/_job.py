@@ -346,6 +346,8 @@ def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
     for tensor in tensors:
         digest.update(tensor.cpu().numpy().tobytes())
     digest.update(type(trainer.network).__name__.encode())
+    if trainer.state.channels_last and trainer.loader.device.type == "cpu":
+        digest.update(b"channels last")  # which versions before did on GPUs alone
     return digest.hexdigest()
 
 

@@ -29,6 +29,7 @@ class TrainState:
         optimizer: what updates the weights.
         ema: decay of an exponential moving average of the weights; 0 for none.
         shrinks: whether updates shrink the weights, in units of their mean size at the start.
+        channels_last: whether the weights of convolutions lie in memory channels last.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class TrainState:
         ema: float = 0.0,
         *,
         shrinks: bool = False,
+        channels_last: bool = False,
     ) -> None:
         parameters = {n: p for n, p in network.named_parameters() if p.requires_grad}
         if not parameters:
@@ -57,7 +59,7 @@ class TrainState:
         self._num_matrix_weights = sum(
             parameters[n].numel() for n in names if parameters[n].dim() >= 2
         )
-        self._channels_last = device.type == "cuda"
+        self.channels_last = channels_last
         self._adopted: nn.Module | None = None
         size = sum(p.numel() for p in parameters.values())
         self.weights = torch.empty(size, device=device)
@@ -113,7 +115,7 @@ class TrainState:
             if stop is not None and here >= stop:
                 return
             piece = flat[here - start : at - start]
-            if len(shape) == 4 and self._channels_last:
+            if len(shape) == 4 and self.channels_last:
                 o, i, h, w = shape
                 yield name, piece.view(o, h, w, i).permute(0, 3, 1, 2)
             else:

@@ -91,6 +91,7 @@ class RunTrainer:
         ranks: the processes that train the run together, of which each computes a part of a batch.
         left_out: a line on each sample that could not be read, for the record.
         index: of the samples of the loader, in the whole training set; None if they are all.
+        channels_last: whether images and convolutions lie in memory channels last.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class RunTrainer:
         ranks: Ranks = ALONE,
         left_out: Sequence[str] = (),
         index: Tensor | None = None,
+        channels_last: bool = False,
     ) -> None:
         self.run = run
         self.index = index
@@ -129,6 +131,7 @@ class RunTrainer:
             optimizer_of(run),
             run.ema_decay(steps=len(loader)),
             shrinks=run.shrink > 0,
+            channels_last=channels_last,
         )
         self.start = start
         if device.type == "cpu" and network is start:
@@ -138,7 +141,7 @@ class RunTrainer:
             self.state.leave_uncounted(name)
         self.forward: Forward = forward  # a compiled one may take its place
         self._fused = kernels.available(loader.labels)
-        self._fused_batch = self._fused and inputs.kind == "image"
+        self._fused_batch = self._fused and inputs.kind == "image" and channels_last
         channels = loader.shape[0]
         accepts_padding = isinstance(network, AcceptsPaddedChannels)
         self._channels = padded_channels(channels) if accepts_padding else channels
@@ -148,10 +151,9 @@ class RunTrainer:
         # next batch begins in it.
         self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
         shape = loader.shape
-        last = device.type == "cuda" and len(shape) == 3
         self._chunk = torch.empty(
             (self.chunk, *shape), dtype=loader.inputs.dtype, device=device,
-            memory_format=torch.channels_last if last else torch.contiguous_format,
+            memory_format=torch.channels_last if channels_last else torch.contiguous_format,
         )  # fmt: skip
         self._index = torch.zeros(self.chunk, dtype=torch.int64, device=device)
         self._chunk_position = torch.zeros((), dtype=torch.int64, device=device)
@@ -361,10 +363,9 @@ class RunTrainer:
         """The network's logits in eval mode."""
         was_training = self.network.training
         self.network.eval()
-        size = max(self.loader.batch_size, min(2048, self.loader.chunk_size()))
         parts = [
             forward(self.network, tensors, self.loader.evaluated(part), self.compute_dtype)
-            for part in parts_of(inputs, size)
+            for part in parts_of(inputs, self.loader.test_batch_size())
         ]
         if was_training:
             self.train_mode()

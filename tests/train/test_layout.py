@@ -1,0 +1,125 @@
+"""Images and convolutions in memory channels last, which changes rounding alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from noiseproof import UsageError, models
+from noiseproof.train import _setup as setups
+from noiseproof.train import fit
+from noiseproof.train._setup import Setup
+from noiseproof.train._state import TrainState
+from noiseproof.train.optimizers._sgd import SGD
+
+from .subjects import StopError, stop_after, tiny
+from .twins import CPU, PLAIN, take_steps, take_torch_steps
+
+SHAPE = (1, 8, 8)
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.ReLU(),
+        nn.Flatten(), nn.Linear(96, 10),
+    )  # fmt: skip
+
+
+class Viewing(nn.Module):
+    """Flattens as tutorials do, which tensors that lie channels last do not allow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Conv2d(1, 4, 3), nn.Conv2d(4, 6, 3)
+        self.classes = nn.Linear(96, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.second(self.first(x).relu()).relu()
+        return self.classes(x.view(x.size(0), -1))
+
+
+@pytest.fixture
+def layout(monkeypatch):
+    """Says whether channels last pays, whatever this torch was built with."""
+
+    def said(last: bool) -> None:
+        monkeypatch.setattr(setups, "_channels_last_pays", lambda *_: last)
+
+    return said
+
+
+def test_what_takes_channels_last():
+    assert models.takes_channels_last(network(), SHAPE)
+    assert models.takes_channels_last(models.build("resnet18", 10, shape=(3, 32, 32)), (3, 32, 32))
+    assert not models.takes_channels_last(Viewing(), SHAPE)
+    assert not models.takes_channels_last(nn.Linear(3, 3), SHAPE)  # which fails whatever it is
+    assert not models.takes_channels_last(nn.Flatten(), SHAPE)  # nothing is trained
+
+
+def test_asking_leaves_a_network_as_it_was():
+    asked = nn.Sequential(network(), nn.Dropout())
+    before = {k: v.clone() for k, v in asked.state_dict().items()}
+    state = torch.get_rng_state()
+    assert models.takes_channels_last(asked, SHAPE)
+    assert all(torch.equal(v, before[k]) for k, v in asked.state_dict().items())
+    assert asked.training
+    assert asked[0][3].weight.is_contiguous()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("given", [{}, {"nesterov": True, "weight_decay": 0.05, "clip": 0.5}])
+@pytest.mark.parametrize("adopted", [True, False])
+def test_the_update_is_torch_s(given, adopted):
+    sgd = SGD(**{**PLAIN, **given})
+    ours, theirs = network(), network()
+    state = TrainState(ours, CPU, None, sgd, channels_last=True)
+    if adopted:
+        state.adopt(ours)
+        assert not ours[3].weight.is_contiguous()
+    norms = take_steps(state, ours, 0.05)
+    assert norms == pytest.approx(take_torch_steps(theirs, sgd, 0.05), rel=1e-4)
+    state.write_back(ours)
+    expected = theirs.state_dict()
+    for name, value in ours.state_dict().items():
+        torch.testing.assert_close(value, expected[name], rtol=0, atol=1e-5, msg=name)
+
+
+def test_training_differs_by_rounding(layout):
+    run = tiny(precision="fp32", ema=0.9, crop=1, flip=True, dataset="digits")
+    histories, weights = [], []
+    for last in (False, True):
+        layout(last)
+        result = fit(run, network=network())
+        histories.append([row["train_loss"] for row in result.history])
+        weights.append(result.ema_network[3].weight)
+    assert histories[0] == pytest.approx(histories[1], rel=1e-4)
+    torch.testing.assert_close(*weights, rtol=0, atol=1e-4)
+
+
+def test_a_network_that_flattens_with_view_is_trained(layout):
+    layout(True)
+    result = fit(tiny(epochs=1), network=Viewing())
+    assert len(result.history) == 1
+    assert result.network.second.weight.is_contiguous()
+    assert result.network(torch.zeros(3, *SHAPE)).shape == (3, 10)
+
+
+def test_ours_lie_channels_last_where_it_pays():
+    trainer = Setup().trainer(tiny(model="cnn4").resolve())
+    pays = torch.backends.mkldnn.is_available()
+    assert trainer.state.channels_last == pays
+    weight = dict(trainer.network.named_parameters())["convs.1.weight"]
+    assert weight.is_contiguous(memory_format=torch.channels_last) == pays
+    assert not Setup().trainer(tiny(model="mlp").resolve()).state.channels_last
+
+
+def test_a_checkpoint_of_another_layout_is_refused(layout, tmp_path):
+    layout(False)  # as in versions before
+    with pytest.raises(StopError):
+        fit(tiny(), network=network(), out=tmp_path, name="run", on_epoch=stop_after(1))
+    layout(True)
+    with pytest.raises(UsageError, match="or in an older version; delete it to start anew"):
+        fit(tiny(), network=network(), out=tmp_path, name="run")
