@@ -232,7 +232,7 @@ def documents() -> dict[Path, str]:
     choice = which.read_text()
     for data in ("digits", "features"):
         choice = between(choice, data, choices.accuracy_table(data))
-    for data in ("mnist", "cifar10"):
+    for data in choices.REPRODUCED:
         choice = between(choice, data, choices.reproduced_table(data))
     imbalance = ROOT / "docs" / "imbalance.md"
     rare = imbalance.read_text()

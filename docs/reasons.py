@@ -46,13 +46,14 @@ def gaining(before: Cells, after: Cells) -> str:
 
 
 def run_with(
-    results: Results, wanted: str, dataset: str, noise: str = "",
+    results: Results, wanted: str, dataset: str | Sequence[str], noise: str = "",
     method: Callable[[str], bool] = bool,
 ) -> list[Comparison]:  # fmt: skip
     """The cells of the paper that were run with this protocol and overrides."""
+    datasets = [dataset] if isinstance(dataset, str) else dataset
     return [
         c for c in results.compared
-        if protocol_text(c) == wanted and c.paper is not None and c.condition.dataset == dataset
+        if protocol_text(c) == wanted and c.paper is not None and c.condition.dataset in datasets
         and noise in ("", c.condition.noise) and method(c.method)
     ]  # fmt: skip
 
@@ -108,13 +109,14 @@ def decay(results: Results) -> list[str]:
 
 def weight_of_rce(results: Results) -> list[str]:
     cells = run_with(
-        results, "authors", "cifar10", "symmetric", lambda m: m.endswith(("RCE", "SCE"))
-    )
+        results, "authors", ("cifar10", "cifar100"), "symmetric",
+        lambda m: m.endswith(("RCE", "SCE")),
+    )  # fmt: skip
     if not cells:
         return []
     usual = same(results, cells)
     return [
-        "### CIFAR-10: A of RCE and SCE", "",
+        "### CIFAR-10 and CIFAR-100: A of RCE and SCE", "",
         "The paper sets A, its stand-in for log 0, to -4. Its code clamps the one-hot label at "
         "1e-4 under the natural logarithm, which is A = -9.21 and weighs the passive loss 2.3 "
         "times as much. Under symmetric noise the labels of both protocols follow the same "

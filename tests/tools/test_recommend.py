@@ -77,7 +77,10 @@ def test_a_known_rate_narrows_it(rate, conditions):
     found = recommend(10, samples=1437, noise_rate=rate)
     assert regret[found.loss] == min(regret.values())
     words = [f"{100 * r:.0f} % symmetric" if r else "clean labels" for _, r in conditions]
-    assert f"over {', '.join(words)}," in found.reason
+    several = len(words) > 1
+    under = "On average over" if several else "With"
+    assert f"{under} {', '.join(words)}," in found.reason
+    assert ("the best of each" in found.reason) == several
 
 
 @pytest.mark.parametrize(

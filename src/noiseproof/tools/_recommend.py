@@ -222,17 +222,20 @@ def _reason(
     yours = f"{classes} classes" + ("" if samples is None else f" and {samples:,} samples")
     sets = ", ".join(f"{s.name} ({s.classes} classes, {s.samples:,} samples)" for s in near)
     conditions = list(dict.fromkeys(c for s in near for c in _conditions(s, noise_rate)))
-    over = ", ".join(_words(*c) for c in conditions)
-    if noise_rate is None:
-        over = f"{len(conditions)} kinds and rates of noise"
+    listed, of_each = ", ".join(_words(*c) for c in conditions), ""
+    under = f"With {listed}"
+    if len(conditions) > 1:
+        of_each = " of each"
+        listed = listed if noise_rate is not None else f"{len(conditions)} kinds and rates of noise"
+        under = f"On average over {listed}"
     first, ce = _ranked(behind)[0], behind.get("ce")
-    measured = f"{first} is {behind[first]:.1f} points behind the best of each"
+    measured = f"{first} is {behind[first]:.1f} points behind the best{of_each}"
     if ce is not None and first != "ce":
         measured += f", cross entropy {ce:.1f}"
     where = f"Nearest to {yours} of what was measured: {sets}."
     if distance >= _FAR:
         where += " That is far from yours: take it as a start, and compare (noiseproof choose)."
-    return f"{where} On average over {over}, {measured}."
+    return f"{where} {under}, {measured}."
 
 
 def _words(noise: str, rate: float) -> str:

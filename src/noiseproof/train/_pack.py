@@ -157,7 +157,7 @@ class GraphPack(Pack):
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         results = []
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=side):
             here = torch.cuda.current_stream()
             for trainer, stream in zip(self.trainers, self._streams, strict=True):
                 stream.wait_stream(here)
@@ -165,6 +165,9 @@ class GraphPack(Pack):
                     results.append(work(trainer))
             for stream in self._streams:
                 here.wait_stream(stream)
+        # A capture begins by writing the generator's seed and offset, on its stream and not as part
+        # of the graph: on a GPU that others keep busy that came after the first replay's own.
+        main.wait_stream(side)
         torch.cuda.set_rng_state(drawn)
         return graph, results  # what is captured has not run
 
