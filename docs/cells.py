@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
 
 from noiseproof.catalogue import CLEAN
 from noiseproof.report import Comparison, Condition, Report, comparisons, make_report
@@ -44,6 +45,11 @@ class Results:
 @functools.cache
 def results_of_the_repository() -> Results:
     return Results(read(ROOT / "results"))
+
+
+def mean_of(cell: Cell, column: str) -> str:
+    """A share after the last epoch, over the seeds."""
+    return f"{100 * fmean(record.column(column)[-1] for record in cell.records):.0f} %"
 
 
 def row(*cells: str) -> str:

@@ -6,7 +6,7 @@ import csv
 import re
 from statistics import correlation, fmean
 
-from cells import ROOT, results_of_the_repository, table
+from cells import ROOT, mean_of, results_of_the_repository, table
 
 from noiseproof import results, syntax
 from noiseproof.catalogue import CLEAN, DATASETS, METHODS, Setting, method_named
@@ -85,10 +85,6 @@ def noisy_text_table() -> str:
 def _true_labels_last(cell: results.Cell) -> tuple[bool, int]:
     ranks = [method.label for method in METHODS.values()]
     return cell.records[0].about.get("noise_rate") is None, ranks.index(cell.method)
-
-
-def mean_of(cell: results.Cell, column: str) -> str:
-    return f"{100 * fmean(record.column(column)[-1] for record in cell.records):.0f} %"
 
 
 def reproduced_table(dataset: str) -> str:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from cells import Results, labels, ours, paper, protocol_text, rate, table
+from cells import Results, labels, mean_of, ours, paper, protocol_text, rate, table
+from claims import MAX_DROP, drop
 
 from noiseproof import noise
 from noiseproof.catalogue import CLEAN, DATASETS, dataset_title, is_active_passive, noise_title
@@ -123,6 +124,30 @@ def weight_of_rce(results: Results) -> list[str]:
         f"counts, so that A is what differs here: with -4, {agreeing(usual)} cells agree, with "
         f"-9.21 {agreeing(cells)}.", "",
         *comparison_table(cells, {"ours, A = -4": usual, "ours, A = -9.21": cells}),
+        *memorised(usual, cells),
+    ]  # fmt: skip
+
+
+def memorised(before: Cells, after: Cells) -> list[str]:
+    """Where the smaller A lets a sum of robust losses learn wrong labels by heart."""
+    found = []
+    for one, other in zip(before, after, strict=True):
+        if one is None or other is None or one.ours is None or other.ours is None:
+            continue
+        cells = (one.ours.cell, other.ours.cell)
+        lost, kept = map(drop, cells)
+        if lost > MAX_DROP >= kept:
+            learnt, still = (mean_of(cell, "memorised") for cell in cells)
+            found.append(
+                f"{condition_name(one.condition)}, {one.method} {lost:.1f} and {kept:.1f} points "
+                f"({learnt} and {still})"
+            )
+    if not found:
+        return []
+    return [
+        "Robust parts do not keep a sum from memorising; their weights do. What is lost from the "
+        "best epoch to the last with -4 and with -9.21, and how many of the wrong labels are "
+        f"learnt by then: {'; '.join(found)}.", "",
     ]  # fmt: skip
 
 

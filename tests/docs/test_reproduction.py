@@ -111,6 +111,22 @@ def test_the_top_two_counted_from_the_files(docs, results):
     assert f"the best two are in {both} of {len(columns)} noisy columns" in claim.evidence
 
 
+def test_sums_that_overfit_are_found_in_the_files(docs, results):
+    """NCE + RCE, symmetric 0.6: with the paper's A it memorises on CIFAR-100 alone."""
+    drops = {}
+    for dataset, loss in (("cifar10", "nce + rce(A=-4)"), ("cifar100", "10*nce + 0.1*rce(A=-4)")):
+        found = runs(dataset, noise="symmetric", rate=0.6, loss=loss)
+        curves = [r["history"]["test_accuracy"] for r in found]
+        mean = [100 * sum(values) / len(values) for values in zip(*curves, strict=True)]
+        drops[dataset] = max(mean) - mean[-1]
+    assert drops["cifar10"] < docs.claims.MAX_DROP < drops["cifar100"]
+    claim = docs.claims.sums_do_not_overfit(results)
+    assert claim.verdict == "holds in part"
+    assert f"CIFAR-100: NCE+RCE {drops['cifar100']:.1f};" in claim.evidence
+    (line,) = [x for x in docs.reasons.weight_of_rce(results) if x.startswith("Robust parts")]
+    assert f"CIFAR-100, symmetric 0.6, NCE+RCE {drops['cifar100']:.1f} and " in line
+
+
 def test_what_was_not_run_is_not_measured(docs):
     results = docs.cells.Results(reading(record(0.9, dataset="mnist", rate=0.6)))
     assert {c(results).verdict for c in docs.claims.CLAIMS} == {"not measured"}
