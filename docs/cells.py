@@ -47,8 +47,8 @@ def results_of_the_repository() -> Results:
     return Results(read(ROOT / "results"))
 
 
-def mean_of(cell: Cell, column: str) -> str:
-    """A share after the last epoch, over the seeds."""
+def share_of(cell: Cell, column: str) -> str:
+    """A measured share after the last epoch, the mean over the seeds, such as 27 %."""
     return f"{100 * fmean(record.column(column)[-1] for record in cell.records):.0f} %"
 
 
@@ -94,3 +94,9 @@ def protocol_text(c: Comparison) -> str:
     if c.ours is None:
         return ""
     return ", ".join(filter(None, (c.ours.cell.protocol, c.ours.overrides)))
+
+
+def settings_text(c: Comparison) -> str:
+    """The same for a reader, with the overrides that all such runs of the data set share."""
+    shared = c.ours.shared_overrides if c.ours is not None else ""
+    return ", ".join(filter(None, (protocol_text(c), shared)))

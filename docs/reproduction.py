@@ -15,6 +15,7 @@ from cells import (
     protocol_text,
     rate,
     results_of_the_repository,
+    settings_text,
     signed,
     table,
 )
@@ -52,7 +53,7 @@ def every_cell(results: Results) -> list[str]:
                 ("loss", "settings", "rate", "paper", "run again by later papers", "ours", "seeds",
                  "difference", "in deviations", ""),
                 ((
-                    c.method, protocol_text(c), rate(c), paper(c),
+                    c.method, settings_text(c), rate(c), paper(c),
                     "; ".join(f"{p.mean:.2f} ({p.source})" for p in c.later), ours(c),
                     "" if c.ours is None else ", ".join(map(str, c.ours.cell.seeds)),
                     signed(c.difference),
@@ -110,12 +111,11 @@ def best_losses(results: Results) -> list[str]:
 
 
 def later_losses(results: Results) -> list[str]:
-    """Losses of later papers on CIFAR-10, and NCE+RCE beside them; the best first."""
+    """Losses of later papers, and NCE+RCE beside them; the best first."""
     found: dict[Condition, list[tuple[float, Comparison]]] = {}
     for c in results.compared:
         if (
             c.ours is not None and protocol_text(c) == "paper" and c.method in ("NCE+RCE", *_LATER)
-            and c.condition.dataset == "cifar10"
         ):  # fmt: skip
             found.setdefault(c.condition, []).append((c.ours.cell.mean, c))
     rows, best, below, numbers = [], [], 0, 0
@@ -123,7 +123,7 @@ def later_losses(results: Results) -> list[str]:
         if not any(c.method in _LATER for _, c in cells):
             continue
         cells.sort(key=lambda pair: -pair[0])
-        best.append(f"{cells[0][1].method} at {noise_title(condition.noise, condition.rate)}")
+        best.append(f"{cells[0][1].method} at {condition_name(condition)}")
         for mean, c in cells:
             number = c.later[0] if c.later else None
             away = None if number is None else round(round(mean, 2) - number.mean, 2)
@@ -157,7 +157,7 @@ def worth_of_labels(results: Results) -> str:
     return f" To NCE+RCE at asymmetric 0.4 the authors' labels alone are worth {gain:+.1f} points."
 
 
-def spread(results: Results, dataset: str, methods: tuple[str, ...]) -> tuple[float, str] | None:
+def spread(results: Results, dataset: str, methods: tuple[str, ...]) -> str:
     """The greatest distance from the paper among noisy cells of these losses, and where it is."""
     cells = [
         c for c in results.compared
@@ -165,23 +165,23 @@ def spread(results: Results, dataset: str, methods: tuple[str, ...]) -> tuple[fl
         and c.condition.noise != CLEAN and c.difference is not None
     ]  # fmt: skip
     if not cells:
-        return None
+        return ""
     worst = max(cells, key=lambda c: abs(c.difference or 0))
-    noise = noise_title(worst.condition.noise, worst.condition.rate)
-    return worst.difference or 0.0, f"{worst.method} at {noise}"
+    away, noise = worst.difference or 0.0, noise_title(worst.condition.noise, worst.condition.rate)
+    known = dict.fromkeys(c.method for c in cells)
+    names = ", ".join(m for m in methods if m in known)
+    if len(cells) == 1:
+        return f"{names} is {away:+.1f} from the paper at {noise}, the one cell run"
+    at = f"{worst.method} at {noise}, {away:+.1f}"
+    return f"{names} are at most {abs(away):.1f} from the paper ({at})"
 
 
 def distances(results: Results) -> list[str]:
     lines = []
     for dataset in dict.fromkeys(c.condition.dataset for c in results.compared):
-        robust, plain = (spread(results, dataset, m) for m in (ROBUST, _PLAIN))
-        if robust is None or plain is None:
-            continue
-        lines.append(
-            f"- **{dataset_title(dataset)}.** The four active-passive losses are at most "
-            f"{abs(robust[0]):.1f} points from the paper ({robust[1]}, {robust[0]:+.1f}), CE, FL, "
-            f"GCE and SCE at most {abs(plain[0]):.1f} ({plain[1]}, {plain[0]:+.1f})."
-        )
+        parts = list(filter(None, (spread(results, dataset, m) for m in (ROBUST, _PLAIN))))
+        if parts:
+            lines.append(f"- **{dataset_title(dataset)}**, in points: {'; '.join(parts)}.")
     return lines
 
 

@@ -149,7 +149,9 @@ def test_what_is_unknown_is_named_without_torch(settings, message):
 
 
 def test_every_committed_run_is_found_by_what_a_user_would_give(committed):
-    """Each from its protocol, its method and the settings that differ from them."""
+    """Each from its protocol, its method and the settings that differ from them: MNIST's weight
+    decay, and the network of CIFAR-100, for which the authors' code has another than the paper.
+    """
     for record in committed:
         run = record.run
         given = {"dataset": run.dataset, "noise": run.noise, "rate": run.rate, "seed": run.seed,
@@ -161,7 +163,7 @@ def test_every_committed_run_is_found_by_what_a_user_would_give(committed):
             given["loss"] = run.loss
         usual = Run(**given).resolve(on_gpu=True)
         more = {k: v for k, v in run.settings().items() if v != usual.settings()[k]}
-        assert more.keys() <= {"weight_decay"}, (run, more)
+        assert more.keys() <= {"weight_decay", "model"}, (run, more)
         assert Run(**given, **more).resolve(on_gpu=True).hash == record.hash
 
 

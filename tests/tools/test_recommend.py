@@ -83,6 +83,28 @@ def test_a_known_rate_narrows_it(rate, conditions):
     assert ("the best of each" in found.reason) == several
 
 
+def test_a_set_with_few_losses_leaves_the_others_their_own(monkeypatch):
+    rich = {("symmetric", 0.6): {"ce": 2.0, "gce": 9.0, "mae": 5.0, "sce": 6.0, "ngce": 4.0}}
+    poor = {("symmetric", 0.6): {"ce": 2.0, "nce": 3.0, "ngce": 4.0}}
+    made = tuple(_recommend._Set(*of) for of in (("a", 20, 4000, rich), ("b", 60, 9000, poor)))
+    monkeypatch.setattr(_recommend, "_evidence", lambda: (made, {}))
+    found = recommend(35, samples=6000)
+    assert found.loss in ("gce", "ngce")
+    assert "0.0 points behind" in found.reason
+
+
+@pytest.mark.parametrize("rate", [None, 0.1])
+def test_a_set_with_one_kind_of_noise_says_that_it_is_all(rate, monkeypatch):
+    only = {("symmetric", 0.6): {"ce": 20.0, "gce": 40.0}}
+    made = (_recommend._Set("birds", 200, 9000, only),)
+    monkeypatch.setattr(_recommend, "_evidence", lambda: (made, {}))
+    reason = recommend(200, samples=9000, noise_rate=rate).reason
+    assert (
+        "With 60 % symmetric, which is all that was measured there, gce is 0.0 points behind the "
+        "best, cross entropy 20.0."
+    ) in reason
+
+
 @pytest.mark.parametrize(
     ("classes", "samples"), [(2, 100), (10, 50_000), (10, 60_000), (1000, None)]
 )
@@ -161,8 +183,8 @@ def test_sets_that_were_measured_with_other_losses_are_named():
     found = recommend(10, samples=60_000)
     assert found.loss == recommend(10, samples=50_000).loss  # both are near to either
     for other in nearest:
-        said = f"{other.name} is about as near" in found.reason
         best = _recommend._ranked(_recommend._mean_regrets([other], None))[0]
+        said = f"{best} on {other.name}" in found.reason
         assert said == (f"{other.name} (10 classes" not in found.reason and best != found.loss)
         if said:
             assert best in found.alternatives

@@ -73,19 +73,23 @@ def recommend(
     ranked = _ranked(behind)
     weigh = ratio is not None and ratio >= _least_ratio()
     reason = _reason(classes, samples, near, distance, noise_rate, behind)
-    others = []
+    others = {}
     for found in (found for found in nearest if found not in near):
         other = _ranked(_mean_regrets([found], noise_rate))[0]
         if other != ranked[0]:
-            others.append(other)
-            reason += (
-                f" {found.name} is about as near, but was measured with other losses: there "
-                f"{other} loses least. Compare both (noiseproof choose)."
-            )
+            others[found.name] = other
+    if others:
+        listed = ", ".join(f"{other} on {name}" for name, other in others.items())
+        reason += (
+            " Others are about as near, but were measured with other losses: best there is "
+            f"{listed}. Compare them (noiseproof choose)."
+        )
     if weigh:
         assert ratio is not None
         reason += f" {_weight_reason(ratio)}"
-    following = [loss for loss in dict.fromkeys((*others, *ranked[1:])) if loss != ranked[0]]
+    following = [
+        loss for loss in dict.fromkeys((*others.values(), *ranked[1:])) if loss != ranked[0]
+    ]
     return Recommendation(ranked[0], "balanced" if weigh else None, reason, tuple(following[:2]))
 
 
@@ -164,14 +168,16 @@ def _nearest(classes: int, samples: int | None) -> tuple[list[_Set], float]:
 def _comparable(near: list[_Set], noise_rate: float | None) -> list[_Set]:
     """Those of the sets that were measured with the same losses, as many as there are.
 
-    Of several such groups the one whose best loss loses least.
+    They share at least half of the losses of each, or a set with few would leave nothing to
+    choose among. Of several such groups the one whose best loss loses least.
     """
     groups = []
     for first in near:
         group, common = [first], first.losses
         for other in (found for found in near if found is not first):
-            if 2 * len(common & other.losses) >= len(first.losses):
-                group, common = [*group, other], common & other.losses
+            shared, most = common & other.losses, max(len(of.losses) for of in (*group, other))
+            if 2 * len(shared) >= most:
+                group, common = [*group, other], shared
         groups.append([found for found in near if found in group])
 
     def preference(group: list[_Set]) -> tuple[int, float]:
@@ -228,6 +234,8 @@ def _reason(
         of_each = " of each"
         listed = listed if noise_rate is not None else f"{len(conditions)} kinds and rates of noise"
         under = f"On average over {listed}"
+    elif all(len(found.accuracy) == 1 for found in near):
+        under += ", which is all that was measured there"
     first, ce = _ranked(behind)[0], behind.get("ce")
     measured = f"{first} is {behind[first]:.1f} points behind the best{of_each}"
     if ce is not None and first != "ce":
