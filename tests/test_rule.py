@@ -153,7 +153,7 @@ def test_parts_are_trained_and_told(rule, tmp_path, monkeypatch, capsys):
     rule.table(*rule._bundles("parts"))
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
-    assert "shrink 8 growing, horizon 0.02, a tenth held out, seed 0" in rows[2]
+    assert "shrink 4 growing, horizon 0.02, a tenth held out, seed 0" in rows[2]
 
 
 @pytest.mark.slow

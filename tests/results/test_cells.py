@@ -70,7 +70,7 @@ def test_what_auto_brings_is_set_by_it_also_on_data_of_one_s_own():
         for cell, known in zip(cells, expected, strict=True)
     ]
     assert others == [set(), set(), {"shrink"}]
-    assert (of_auto["shrink"], of_ce["shrink"]) == (8.0, 0.0)
+    assert (of_auto["shrink"], of_ce["shrink"]) == (4.0, 0.0)
 
 
 def test_no_noise_is_clean_however_it_is_said():

@@ -110,6 +110,6 @@ def test_data_that_is_named_like_a_listed_set_has_its_own_classes():
 
 def test_the_note_says_what_the_run_does():
     note = Run(loss="auto").note()
-    assert "--shrink 8 --shrink-schedule linear --shrink-limit 0.1, averaged weights" in note
+    assert "--shrink 4 --shrink-schedule linear --shrink-limit 0.1, averaged weights" in note
     note = Run(loss="auto", holdout=0, shrink=2.5, shrink_limit=0, ema=0.9).note()
     assert note == "auto is 5*nce + amse(a=20) with --shrink 2.5 --shrink-schedule linear"

@@ -15,7 +15,7 @@ from ._setting import Setting
 
 AUTO = "auto"
 AUTO_BRINGS: Mapping[str, Any] = {
-    "shrink": 8.0, "shrink_schedule": "linear", "shrink_limit": 0.1, "ema_horizon": 0.02,
+    "shrink": 4.0, "shrink_schedule": "linear", "shrink_limit": 0.1, "ema_horizon": 0.02,
     "choose_epoch": True,
 }  # fmt: skip
 """The settings of a run that it brings, beside the loss."""
