@@ -5,7 +5,7 @@
     python benchmarks/rule.py choose --data DIR        # weights of the loss by penalty, seed 10
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --variant grows+floor
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --seeds 11 12
-    python benchmarks/rule.py agree --data DIR --set pairs   # two networks, each on half
+    python benchmarks/rule.py agree --data DIR --set pairs   # two networks, into rule/agree.csv
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
     python benchmarks/rule.py keep choose              # into rule/choose.jsonl, beside this file
@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import save
 
 from noiseproof import bench as benches
 from noiseproof import results
@@ -41,7 +42,7 @@ from noiseproof.catalogue import AUTO_BRINGS
 from noiseproof.runs import Run
 
 COMMITTED = Path(__file__).parent / "rule"
-"""Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl."""
+"""Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl, and agree.csv."""
 CHOSEN = False
 """Whether auto is what the choice came to: set and committed before the first run of the proof."""
 
@@ -304,6 +305,16 @@ def agreement(run: Run, root: str | None) -> list[dict[str, float]]:
     return rows
 
 
+def agreed(run: Run, root: str | None) -> None:
+    """Keep how far two networks agree, a row for each epoch."""
+    resolved = run.resolve()
+    said = {"run": resolved.hash, "set": _set(run), "rate": run.rate, "loss": resolved.loss,
+            "shrink": run.shrink, "shrink_schedule": resolved.shrink_schedule,
+            "seed": run.seed}  # fmt: skip
+    rows = [{**said, **row} for row in agreement(run, root)]
+    save(str(COMMITTED / "agree"), rows, beside="run")
+
+
 def label_wave(changed: Sequence[float], span: int = 3) -> int:
     """The first epoch at which fewer predictions change, over a span, than before and after."""
     means = [math.fsum(changed[i - span : i]) / span for i in range(1 + span, len(changed) + 1)]
@@ -381,7 +392,7 @@ def main() -> None:
         train(choice(given.data, *chosen), "choose", given)
     elif given.what == "agree":
         for run in _precise(choice(given.data, *chosen), given):
-            agreement(run, _root(given))
+            agreed(run, _root(given))
     else:
         train(proof(given.which, given.seeds or [0], given.data), "proof", given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import importlib.util
 import shutil
@@ -22,6 +23,7 @@ SCRIPT = Path(__file__).parent.parent / "benchmarks" / "rule.py"
 
 @pytest.fixture(scope="module")
 def rule() -> ModuleType:
+    sys.path.insert(0, str(SCRIPT.parent))  # as for a script that is run
     spec = importlib.util.spec_from_file_location("rule", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -163,3 +165,20 @@ def test_two_networks_on_halves_agree_more_as_they_learn(rule):
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert rows[-1]["kappa"] > 0.3 > abs(rows[0]["kappa"])  # they start differently
     assert 0.5 < rows[-1]["clean"] <= 1
+
+
+def test_how_far_networks_agree_is_kept_for_each_run(rule, tmp_path, monkeypatch):
+    monkeypatch.setattr(rule, "COMMITTED", tmp_path)
+    of = {0.5: [0.1, 0.4], 0.8: [0.2], 0.25: [0.3, 0.2]}
+
+    def told(run: train.Run, root: str | None) -> list[dict[str, float]]:
+        return [{"epoch": i, "kappa": kappa, "clean": 0.9} for i, kappa in enumerate(of[run.rate])]
+
+    monkeypatch.setattr(rule, "agreement", told)
+    for rate in (0.5, 0.8, 0.25, 0.5):
+        rule.agreed(train.Run(loss="nce+mae", noise="symmetric", rate=rate), None)
+    with (tmp_path / "agree.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert Counter(row["rate"] for row in rows) == {"0.5": 2, "0.8": 1, "0.25": 2}
+    assert {row["set"] for row in rows} == {"digits"}
+    assert len({row["run"] for row in rows}) == 3
