@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from noiseproof import UsageError
-from noiseproof.results import read, write_bundle
+from noiseproof.results import read, read_examples, read_held_out, write_bundle
 from noiseproof.train import fit, load
 from noiseproof.train._choice import BestEpoch, clearly_better
 from noiseproof.train._pack import Pack
@@ -99,6 +99,19 @@ def test_the_chosen_weights_are_those_of_the_chosen_epoch(averaged, tmp_path):
     again = fit(run, out=tmp_path / "stopped")  # read, not trained
     assert (again.chosen_epoch, again.network) == (chosen, None)
     assert again.accuracy == pytest.approx(result.accuracy, abs=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])  # of which the latter trains a copy
+def test_what_is_kept_of_samples_is_of_the_chosen_weights(precision, tmp_path):
+    result = fit(tiny(**OVERFITS, precision=precision), out=tmp_path)
+    row, last = result.history[result.chosen_epoch - 1], result.history[-1]
+    right = list(read_held_out(result.folder).correct.values())
+    assert statistics.mean(right) == pytest.approx(row["validation_accuracy"], abs=0.01)
+    assert row["validation_accuracy"] > last["validation_accuracy"] + 0.02
+    found = read_examples(result.folder)
+    images = Setup().trainer(result.run).loader.inputs[[example.index for example in found]]
+    expected = load(result.folder).predict_proba(images).max(1).values
+    assert [e.probability for e in found] == pytest.approx(expected.tolist(), abs=0.05)
 
 
 def test_where_the_last_is_as_good_it_is_the_last():

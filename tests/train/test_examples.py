@@ -102,7 +102,7 @@ def own(images: torch.Tensor) -> data.Dataset:
 def examples_of(dataset: data.Dataset, noise: str = "symmetric") -> list:
     run = tiny(noise=noise, rate=0.5, batch_size=16, model="mlp")
     resolved = run.resolve(overrides={"data": "mine"})
-    return make_examples(Setup().trainer(resolved, data=dataset))
+    return make_examples(Setup().trainer(resolved, data=dataset), None)
 
 
 def test_large_images_are_thinned_and_long_names_are_cut():
@@ -124,7 +124,7 @@ def test_a_network_that_says_nan_has_nothing_to_show():
     trainer = Setup().trainer(tiny().resolve())
     with torch.no_grad():
         trainer.state.weights.fill_(float("nan"))
-    assert make_examples(trainer) == []
+    assert make_examples(trainer, None) == []
 
 
 def test_they_are_cleared_with_the_run_and_left_out_of_bundles(tmp_path):

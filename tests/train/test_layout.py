@@ -1,4 +1,4 @@
-"""Images and convolutions in memory channels last, which changes rounding alone."""
+"""Convolutions in memory channels last, which changes rounding alone."""
 
 from __future__ import annotations
 
@@ -41,6 +41,38 @@ class Viewing(nn.Module):
         return self.classes(x.view(x.size(0), -1))
 
 
+class ViewingInTraining(nn.Module):
+    """The same of a head that is used in training alone, or tested alone."""
+
+    def __init__(self, training: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.head, self.when = nn.Conv2d(1, 4, 3), nn.Linear(144, 10), training
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.body(x)
+        return self.head(x.view(len(x), -1) if self.training == self.when else x.flatten(1))
+
+
+class StartsFromData(nn.Module):
+    """Sets its scale by the first batch, and counts batches in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.head = nn.Conv2d(1, 4, 3), nn.Linear(144, 10)
+        self.scale, self.began = nn.Parameter(torch.ones(())), False
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.began:
+            self.began = True
+            self.scale.data /= x.std() + 1e-6
+        if self.training:
+            self.batches += 1
+        return self.head((self.scale * self.body(x)).flatten(1))
+
+
 @pytest.fixture
 def layout(monkeypatch):
     """Says whether channels last pays, whatever this torch was built with."""
@@ -57,6 +89,34 @@ def test_what_takes_channels_last():
     assert not models.takes_channels_last(Viewing(), SHAPE)
     assert not models.takes_channels_last(nn.Linear(3, 3), SHAPE)  # which fails whatever it is
     assert not models.takes_channels_last(nn.Flatten(), SHAPE)  # nothing is trained
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_one_that_flattens_with_view_in_one_mode_alone_is_trained(layout, training):
+    layout(True)
+    assert not models.takes_channels_last(ViewingInTraining(training), SHAPE)
+    assert len(fit(tiny(epochs=1), network=ViewingInTraining(training)).history) == 1
+
+
+def test_asking_calls_a_copy():
+    asked = StartsFromData()
+    assert models.takes_channels_last(asked, SHAPE)
+    assert (asked.scale.item(), asked.batches.item(), asked.began) == (1, 0, False)
+    assert asked.body.weight.grad is None
+
+
+def test_a_network_has_contiguous_tensors_of_its_own_when_a_run_ends(layout, tmp_path):
+    layout(True)
+    run = tiny(epochs=2, ema=0.9, holdout=0.2, choose_epoch=True)
+    result = fit(run, network=network())
+    stopped = network()
+    with pytest.raises(StopError):
+        fit(run, network=stopped, out=tmp_path, name="run", on_epoch=stop_after(1))
+    for made in (result.network, result.ema_network, result.last_network, stopped):
+        assert made is not None
+        assert all(p.is_contiguous() for p in made.parameters())
+        assert all(p.storage_offset() == 0 for p in made.parameters())
+        nn.utils.parameters_to_vector(made.parameters())  # which takes views
 
 
 def test_asking_leaves_a_network_as_it_was():

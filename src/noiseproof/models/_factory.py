@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import importlib.util
 import inspect
@@ -11,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.func import functional_call
 
 from .._errors import MissingExtraError, UsageError
 from .._hints import nearest
@@ -138,27 +138,25 @@ def check_network(
         )
 
 
-@torch.no_grad()
 def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
-    """Whether a network can be called on images that lie in memory channels last.
+    """Whether a network can be tested and trained with convolutions that lie channels last.
 
-    One that flattens them with ``view`` cannot. It is tried on two images of zeros, in eval mode.
+    One that flattens what they give with ``view`` cannot. A copy is tried on two images of zeros,
+    since a network may count its batches, or start from the first one.
     """
-    last, was_training = torch.channels_last, network.training
-    network.eval()
     try:
-        tensors = {
-            name: p.detach().to(memory_format=last) if p.dim() == 4 else p.detach()
-            for name, p in network.named_parameters()
-        }
-        first = next(iter(tensors.values()))
+        tried = copy.deepcopy(network)
+        for p in tried.parameters():
+            if p.dim() == 4:
+                p.data = p.data.to(memory_format=torch.channels_last)
+        first = next(tried.parameters())
         images = torch.zeros(2, *input_shape, dtype=first.dtype, device=first.device)
-        with _drawn_from(0):
-            functional_call(network, tensors, (images.to(memory_format=last),))
+        with _drawn_from(0), torch.enable_grad():
+            for layout in (torch.channels_last, torch.contiguous_format):  # of a GPU, of a CPU
+                tried.eval()(images.to(memory_format=layout))
+                tried.train()(images.to(memory_format=layout)).sum().backward()
     except Exception:  # what is wrong with it besides is said where it is called as it should be
         return False
-    finally:
-        network.train(was_training)
     return True
 
 

@@ -6,6 +6,7 @@ import base64
 import math
 
 import torch
+from torch import Tensor
 
 from .._png import png
 from .._seeds import derive
@@ -15,14 +16,17 @@ from ._trainer import RunTrainer
 _MAX_SIZE = 64  # pixels a side: of larger images every second, third, ... pixel is kept
 
 
-def keep_examples(trainer: RunTrainer, folder: Folder) -> None:
-    """Write the examples of a run that has ended; nothing if it has none or no images."""
-    if found := make_examples(trainer):
+def keep_examples(trainer: RunTrainer, tensors: dict[str, Tensor] | None, folder: Folder) -> None:
+    """Write the examples of a run that has ended; nothing if it has none or no images.
+
+    ``tensors`` are the weights that it ends with, and None those that its network has.
+    """
+    if found := make_examples(trainer, tensors):
         write_examples(folder, found)
 
 
 @torch.no_grad()
-def make_examples(trainer: RunTrainer) -> list[Example]:
+def make_examples(trainer: RunTrainer, tensors: dict[str, Tensor] | None) -> list[Example]:
     """Images whose label is wrong, drawn by the seed: the same for every loss."""
     inputs, given, true = trainer.loader.inputs, trainer.loader.labels, trainer.clean
     is_picture = inputs.dtype == torch.uint8 and inputs.ndim == 4 and inputs.shape[1] in (1, 3)
@@ -35,7 +39,7 @@ def make_examples(trainer: RunTrainer) -> list[Example]:
         return []
     at = index.to(inputs.device)
     images = inputs[at]
-    logits = trainer._eval_logits(trainer.state.tensors(), images)
+    logits = trainer._eval_logits(tensors, images)
     probabilities, predicted = logits.float().softmax(1).max(1)
     if not probabilities.isfinite().all():
         return []

@@ -29,6 +29,7 @@ from ._job import Job, Result, Row, read_result
 from ._pack import GraphPack, Pack
 from ._ranks import Ranks, join
 from ._setup import Setup, device_of
+from ._state import lay_contiguous
 
 
 @dataclass(frozen=True)
@@ -355,6 +356,7 @@ def _restored_on_error(overrides: Mapping[str, Any]) -> Iterator[None]:
     except BaseException:
         for module, state in zip(modules, before, strict=True):
             module.load_state_dict(state, strict=False)
+            lay_contiguous(module)
         raise
 
 

@@ -257,29 +257,26 @@ class Job:
         network = self.network if self.network is not None else self.trainer.start
         state, ema_network = self.trainer.state, None
         state.write_back(network)
+        state.release()
         network.eval()
         if state.ema_weights is not None:
             ema_network = copy.deepcopy(network)
             state.write_back(ema_network, ema=True)
         path = None if self.folder is None else self.folder.path
         result = Result(self.run, self.history, path, network, ema_network, self.error)
+        tensors = state.tensors()
         if (chosen := result.chosen_epoch) is not None and self.trainer.best is not None:
             result = replace(result, last_network=copy.deepcopy(network))
-            self._choose(network, chosen)
+            best, last = self.trainer.best, chosen == len(self.history)
+            ends_with = state.averaged() if last else (best.weights, best.buffers)
+            state.write(network, *ends_with)
+            tensors = state.tensors_of(*ends_with)
         if self.folder is not None:
-            self._finish(result)
+            self._finish(result, tensors)
         return result
 
-    def _choose(self, network: nn.Module, epoch: int) -> None:
-        """Give the network the weights of the chosen epoch: the best, or the last."""
-        state, best = self.trainer.state, self.trainer.best
-        assert best is not None
-        if epoch == len(self.history):
-            state.write(network, *state.averaged())
-        else:
-            state.write(network, best.weights, best.buffers)
-
-    def _finish(self, result: Result) -> None:
+    def _finish(self, result: Result, tensors: dict[str, Tensor] | None) -> None:
+        """Keep what the run ends with; ``tensors`` are its weights, where it is trained."""
         assert self.folder is not None
         self.folder.write_history(self.history)
         if self.error is None and self.keep_model:
@@ -293,8 +290,8 @@ class Job:
                 if made is not None:
                     _save_network(made, self.folder.path / name)
         if self.error is None:
-            keep_examples(self.trainer, self.folder)
-            if (held_out := self.trainer.held_out()) is not None:
+            keep_examples(self.trainer, tensors, self.folder)
+            if (held_out := self.trainer.held_out(tensors)) is not None:
                 write_held_out(self.folder, held_out)
         if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
             self.description[DISBELIEVED] = self.trainer.disbelieved()
@@ -346,8 +343,9 @@ def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
     for tensor in tensors:
         digest.update(tensor.cpu().numpy().tobytes())
     digest.update(type(trainer.network).__name__.encode())
-    if trainer.state.channels_last and trainer.loader.device.type == "cpu":
-        digest.update(b"channels last")  # which versions before did on GPUs alone
+    last = trainer.state.channels_last
+    if last != (trainer.loader.device.type == "cuda" and len(trainer.loader.shape) == 3):
+        digest.update(b"channels last" if last else b"channels first")  # not as in version 0.1
     return digest.hexdigest()
 
 

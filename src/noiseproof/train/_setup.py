@@ -296,9 +296,9 @@ def _even_places(labels: Tensor) -> Tensor:
 
 
 def _channels_last_pays(device: torch.device, shape: Sequence[int], network: nn.Module) -> bool:
-    """Whether a network is faster on images channels last: with cuDNN's and oneDNN's convolutions.
+    """Whether a network is faster channels last: with cuDNN's and oneDNN's convolutions.
 
-    Of a batch on a GPU one kernel makes floats, which writes it so for any network.
+    On a GPU images are given so to any network: one kernel makes a batch of floats.
     """
     if len(shape) != 3 or device.type == "cuda":
         return len(shape) == 3

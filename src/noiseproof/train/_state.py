@@ -147,6 +147,11 @@ class TrainState:
             self.leaves[name] = parameters[name]
         self._adopted = network
 
+    def release(self) -> None:
+        """Give an adopted network tensors of its own again, contiguous as torch makes them."""
+        if self._adopted is not None:
+            lay_contiguous(self._adopted)
+
     @property
     def buffers(self) -> dict[str, Tensor]:
         """The network's; those of an adopted network itself, which may replace them."""
@@ -166,11 +171,13 @@ class TrainState:
     def ema_tensors(self) -> dict[str, Tensor]:
         """What the network is called with to compute with the EMA of the weights."""
         assert self.ema_weights is not None
-        copied = self._num_matrix_weights
-        compute = self.compute_weights
-        averaged = None if compute is None else self.ema_weights[:copied].to(compute.dtype)
-        leaves = self._leaves(self.ema_weights, averaged)
-        return {**leaves, **self.frozen, **self.ema_buffers}
+        return self.tensors_of(self.ema_weights, self.ema_buffers)
+
+    def tensors_of(self, flat: Tensor, buffers: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What the network is called with to compute with other weights, flat, and buffers."""
+        copied, compute = self._num_matrix_weights, self.compute_weights
+        matrices = None if compute is None else flat[:copied].to(compute.dtype)
+        return {**self._leaves(flat, matrices), **self.frozen, **buffers}
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that must be saved to go on from here; the tensors themselves, not copies."""
@@ -254,3 +261,10 @@ class TrainState:
             torch._foreach_lerp_(*floating, weight)
         if others[0]:
             torch._foreach_copy_(*others)
+
+
+def lay_contiguous(network: nn.Module) -> None:
+    """Make of each parameter a contiguous tensor of its own: in training they are pieces of one."""
+    for parameter in network.parameters():
+        if not isinstance(parameter, nn.parameter.UninitializedParameter):
+            parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)

@@ -91,7 +91,7 @@ class RunTrainer:
         ranks: the processes that train the run together, of which each computes a part of a batch.
         left_out: a line on each sample that could not be read, for the record.
         index: of the samples of the loader, in the whole training set; None if they are all.
-        channels_last: whether images and convolutions lie in memory channels last.
+        channels_last: whether convolutions, and what they give, lie in memory channels last.
     """
 
     def __init__(
@@ -151,9 +151,11 @@ class RunTrainer:
         # next batch begins in it.
         self.chunk = min(n, batch * max(1, loader.chunk_size() // batch))
         shape = loader.shape
+        # A CPU selects a batch into contiguous memory, and its convolutions lay it as they lie.
+        lies_last = channels_last and device.type == "cuda"
         self._chunk = torch.empty(
             (self.chunk, *shape), dtype=loader.inputs.dtype, device=device,
-            memory_format=torch.channels_last if channels_last else torch.contiguous_format,
+            memory_format=torch.channels_last if lies_last else torch.contiguous_format,
         )  # fmt: skip
         self._index = torch.zeros(self.chunk, dtype=torch.int64, device=device)
         self._chunk_position = torch.zeros((), dtype=torch.int64, device=device)
@@ -332,12 +334,12 @@ class RunTrainer:
         self.state.refresh_compute_weights()
 
     @torch.no_grad()
-    def held_out(self) -> HeldOut | None:
-        """What the network says of what was held out; None if nothing was."""
+    def held_out(self, tensors: dict[str, Tensor] | None) -> HeldOut | None:
+        """What the network with these weights says of what was held out; None if nothing was."""
         split = self.validation
         if split is None or split.indices is None:
             return None
-        logits = self._eval_logits(self.state.tensors(), split.inputs)
+        logits = self._eval_logits(tensors, split.inputs)
         columns = (split.indices, split.labels, logits.argmax(1))
         return HeldOut(*(column.tolist() for column in columns))
 
@@ -360,7 +362,7 @@ class RunTrainer:
         return self.ranks.gather(own, part, len(inputs))
 
     def _eval_logits(self, tensors: dict[str, Tensor] | None, inputs: Samples) -> Tensor:
-        """The network's logits in eval mode."""
+        """The network's logits in eval mode; with its own weights where there are no others."""
         was_training = self.network.training
         self.network.eval()
         parts = [
