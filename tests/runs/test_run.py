@@ -191,3 +191,9 @@ def test_a_run_as_a_line():
 def test_values_of_another_kind_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         Run(**settings)
+
+
+@pytest.mark.parametrize("name", ["device", "test", "label", "text", "weights", "cache"])
+def test_none_is_the_default_of_what_need_not_be_named(name):
+    assert Run(**{name: None}) == Run()
+    assert getattr(Run(**{name: None}), name) == getattr(Run(), name)

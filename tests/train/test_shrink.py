@@ -85,7 +85,8 @@ def test_a_short_run_of_auto_learns():
     """Over few steps a penalty in units of the schedule is strong beside what the loss can do."""
     run = tiny(epochs=3, batch_size=32, loss="auto", rate=0.2)
     assert fit(run).accuracy > 0.7
-    assert fit(replace(run, shrink_limit=0.0)).accuracy < 0.5
+    assert fit(replace(run, shrink=8.0)).accuracy > 0.7
+    assert fit(replace(run, shrink=8.0, shrink_limit=0.0)).accuracy < 0.5
 
 
 @pytest.mark.parametrize("ours", [SGD(**PLAIN), AdamW(**ADAM)], ids=["sgd", "adamw"])

@@ -356,10 +356,11 @@ def resolve_loss(
     except UsageError as error:
         if name is not None:
             raise unpublished or no_settings(name, dataset, noise) from None
-        alone = next((n for n in (AUTO, NLNL) if re.search(rf"\b{n}\b", text.lower())), None)
+        words = re.findall(r"[\w-]+", text.lower())
+        alone = next((name for name in (AUTO, NLNL) if name in words), None)
         if alone is not None:
             raise UsageError(
-                f"{alone} is no part of a sum: give it alone, --loss {alone}"
+                f"{alone} takes no numbers and is no part of a sum: give it alone, --loss {alone}"
             ) from None
         meant = get_close_matches(text.lower(), (*syntax.SIGNATURES, AUTO, NLNL), n=1)
         if meant in ([AUTO], [NLNL]):

@@ -22,7 +22,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "weights": {"metavar": "FILE"},
     "freeze": {"metavar": "[PATTERN ...]"},
     "test": {"metavar": "FILE"},
-    "label": {"metavar": "COLUMN"},
+    "label": {"metavar": "COLUMN", "help_behavior_hint": "(default: label)"},
     "text": {"metavar": "COLUMN"},
     "image": {"metavar": "COLUMN"},
     "truth": {"metavar": "COLUMN"},
@@ -32,6 +32,8 @@ _OWN: dict[str, dict[str, Any]] = {
     name: {"metavar": "FLOAT", "help_behavior_hint": f"(default: {getattr(ResolvedRun, name)})"}
     for name in OPTIMIZERS["adamw"].settings
 }
+_SUITED = ("model", "optimizer", "epochs", "batch_size", "lr")
+_WHAT_SUITS = "(default: the protocol's; of your own data what suits it)"
 
 
 def _flags(without: Collection[str] = ()) -> type[Run]:
@@ -69,6 +71,8 @@ def _hint(field: dataclasses.Field[Any], of_type: Any) -> dict[str, Any]:
         hint["help_behavior_hint"] = "(default: the protocol's)"
     if field.name == "holdout":
         hint["help_behavior_hint"] = "(default: what suits the data)"
+    if field.name in _SUITED:
+        hint["help_behavior_hint"] = _WHAT_SUITS
     if field.name in AUTO_BRINGS:
         plain = getattr(ResolvedRun, field.name)
         hint["help_behavior_hint"] = f"(default: {plain}; auto brings its own)"
@@ -87,9 +91,7 @@ def grid_flags(*without: str) -> type[Any]:
     joined with one. It may have several learning rates.
     """
     help_ = "learning rates, each of which is tried"
-    several = tyro.conf.arg(
-        metavar="[FLOAT ...]", help=help_, help_behavior_hint="(default: the protocol's)"
-    )
+    several = tyro.conf.arg(metavar="[FLOAT ...]", help=help_, help_behavior_hint=_WHAT_SUITS)
     lr: Any = Annotated[tuple[float, ...], several]
     return dataclasses.make_dataclass(
         "Grid", [("lr", lr, dataclasses.field(default=()))], bases=(_flags(without),), frozen=True,

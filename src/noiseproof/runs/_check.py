@@ -39,7 +39,9 @@ _TEXTS = (
     "dataset", "loss", "model", "device", "optimizer", "test", "label", "text", "image",
     "truth", "weights", "cache",
 )  # fmt: skip
-_OPEN = ("model", "optimizer")  # may be None
+_OPEN = ("model", "optimizer")  # None until the run is resolved
+_UNNAMED = ("device", "test", "label", "text", "image", "truth", "weights", "cache")
+"""Of which None is the same as the default."""
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")
 _LISTS = ("imports", "freeze", "ignore")
 OF_SOURCES = (
@@ -72,6 +74,9 @@ def check(run: Run) -> dict[str, Any]:
     for name in _PATHS:
         if isinstance(values[name], os.PathLike):
             values[name] = os.fspath(values[name])
+    for name in _UNNAMED:
+        if values[name] is None:
+            values[name] = type(run).__dataclass_fields__[name].default
     for name in _TEXTS:
         value = values[name]
         if not isinstance(value, str) and (value is not None or name not in _OPEN):

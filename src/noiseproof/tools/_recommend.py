@@ -14,6 +14,7 @@ from typing import Any, Literal
 from .._errors import UsageError
 
 _NEAR = 0.35  # decades: sets within this of the nearest are asked too
+_FAR_RATE = 0.25  # of a known noise rate, from which on the reason says that none was near it
 _FAR = 1.0  # decades from which on the reason says that nothing measured is like it
 _GAIN = 2.0  # points of the worst class's recall that class weights must gain to be advised
 
@@ -169,7 +170,8 @@ def _comparable(near: list[_Set], noise_rate: float | None) -> list[_Set]:
     """Those of the sets that were measured with the same losses, as many as there are.
 
     They share at least half of the losses of each, or a set with few would leave nothing to
-    choose among. Of several such groups the one whose best loss loses least.
+    choose among. Of several such groups the one that most was measured on, and then the one whose
+    best loss loses least.
     """
     groups = []
     for first in near:
@@ -180,8 +182,9 @@ def _comparable(near: list[_Set], noise_rate: float | None) -> list[_Set]:
                 group, common = [*group, other], shared
         groups.append([found for found in near if found in group])
 
-    def preference(group: list[_Set]) -> tuple[int, float]:
-        return -len(group), min(_mean_regrets(group, noise_rate).values())
+    def preference(group: list[_Set]) -> tuple[int, int, float]:
+        measured = sum(len(of.accuracy) * len(of.losses) for of in group)
+        return -len(group), -measured, min(_mean_regrets(group, noise_rate).values())
 
     return min(groups, key=preference)
 
@@ -243,7 +246,11 @@ def _reason(
     where = f"Nearest to {yours} of what was measured: {sets}."
     if distance >= _FAR:
         where += " That is far from yours: take it as a start, and compare (noiseproof choose)."
-    return f"{where} {under}, {measured}."
+    far = noise_rate is not None and all(
+        abs(rate - noise_rate) > _FAR_RATE for _, rate in conditions
+    )
+    other = " No rate near yours was measured there: compare (noiseproof choose)." if far else ""
+    return f"{where} {under}, {measured}.{other}"
 
 
 def _words(noise: str, rate: float) -> str:
