@@ -78,7 +78,7 @@ def test_a_corrected_method_renames_its_runs_and_no_others(monkeypatch):
     before = {run: run.resolve().hash for run in runs}
     corrected = Method("JAL-CE", {"cifar10": Setting("nce + amse(a=31)", "", 5e-5, 0.0)})
     monkeypatch.setitem(METHODS, "jal-ce", corrected)
-    for cached in (catalogue._methods._labels_with, catalogue.label_of):
+    for cached in (catalogue._labels._labels_with, catalogue.label_of):
         cached.cache_clear()
     changed = {run for run in runs if run.loss != "jal-ce" or run.dataset == "cifar10"}
     renamed = {run for run in changed if run.resolve().hash != before[run]}
@@ -89,7 +89,7 @@ def test_a_corrected_method_renames_its_runs_and_no_others(monkeypatch):
 @pytest.fixture(autouse=True)
 def _fresh_labels():
     yield
-    for cached in (catalogue._methods._labels_with, catalogue.label_of):
+    for cached in (catalogue._labels._labels_with, catalogue.label_of):
         cached.cache_clear()
 
 

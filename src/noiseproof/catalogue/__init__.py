@@ -7,19 +7,10 @@ follow from these tables.
 from ._auto import AUTO, AUTO_BRINGS, auto_note
 from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
 from ._files import FileSet
+from ._labels import is_active_passive, label_of, rank_of
 from ._lists import ImageLists
-from ._methods import (
-    METHODS,
-    NLNL,
-    is_active_passive,
-    label_of,
-    method_named,
-    no_settings,
-    no_text,
-    rank_of,
-    resolve_loss,
-    setting_of,
-)
+from ._lookup import method_named, no_settings, no_text, resolve_loss, setting_of
+from ._methods import METHODS, NLNL
 from ._networks import NETWORKS, NetworkEntry, runs_per_gpu
 from ._noises import (
     CLEAN,

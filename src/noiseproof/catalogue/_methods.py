@@ -1,30 +1,20 @@
 """Methods: published losses by name, as papers print them and with the settings they used.
 
-To add a method, add an entry to `METHODS`. A method is asked for by its name or by its label, in
-any case and with its parts in any order: ``nce+rce``, ``RCE + NCE``. A text with numbers in it is
-no method, but a loss as it stands.
+To add a method, add an entry to `METHODS`.
 """
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
-from .. import syntax
-from .._errors import UsageError
-from .._hints import nearest
-from ._auto import AUTO, auto_setting, is_auto
-from ._datasets import DATASETS
-from ._noises import CLEAN
+from ._auto import AUTO
 from ._setting import ByNoise, Method, Setting
 
 NLNL = "nlnl"
 """A method that is a procedure of three stages and no loss."""
 
-_PAPER = "Ma et al., ICML 2020"
+PAPER = "Ma et al., ICML 2020"
 _OURS = "noiseproof"
 _ANL = "Ye et al., NeurIPS 2023"
 _JAL = "Wang et al., ICCV 2025"
@@ -34,7 +24,7 @@ _GJS = "Englesson and Azizpour, NeurIPS 2021"
 
 
 def _same(text: str, *datasets: str) -> dict[str, Setting]:
-    return {dataset: Setting(text, _PAPER) for dataset in datasets}
+    return {dataset: Setting(text, PAPER) for dataset in datasets}
 
 
 _TABLES = ("mnist", "cifar10", "cifar100")
@@ -60,23 +50,23 @@ def _active_passive(active: str, passive: str, *datasets: str, **webvision: str)
     paper: dict[str, Setting] = {}
     for dataset in datasets:
         alpha, beta = _WEIGHTS[dataset]
-        paper[dataset] = Setting(f"{alpha}*{active} + {beta}*{passive}", _PAPER)
+        paper[dataset] = Setting(f"{alpha}*{active} + {beta}*{passive}", PAPER)
     if active in ("nce", "nfl"):
         paper["digits"] = Setting(f"{active} + {_DIGITS_WEIGHTS[passive]}*{passive}", _OURS)
-    paper |= {dataset: Setting(text, _PAPER) for dataset, text in webvision.items()}
+    paper |= {dataset: Setting(text, PAPER) for dataset, text in webvision.items()}
     authors: dict[str, Setting] = {}
     for dataset, (alpha, beta_rce, beta_mae) in _WEIGHTS_AUTHORS.items():
         if dataset not in _ACTIVE_AUTHORS[active]:
             continue
         text = f"{beta_rce}*{_RCE_AUTHORS}" if passive == "rce" else f"{beta_mae / 2}*mae"
-        authors[dataset] = Setting(f"{alpha}*{_ACTIVE_AUTHORS[active][dataset]} + {text}", _PAPER)
+        authors[dataset] = Setting(f"{alpha}*{_ACTIVE_AUTHORS[active][dataset]} + {text}", PAPER)
     return Method(f"{active}+{passive}".upper(), paper, authors)
 
 
 def _sce() -> Method:
     weights = {"mnist": (0.01, 1), "cifar10": (0.1, 1), "cifar100": (6, 0.1), "webvision": (10, 1)}
-    paper = {d: Setting(f"sce(alpha={a}, beta={b})", _PAPER) for d, (a, b) in weights.items()}
-    authors = {d: Setting(f"{a}*ce + {b}*{_RCE_AUTHORS}", _PAPER) for d, (a, b) in weights.items()}
+    paper = {d: Setting(f"sce(alpha={a}, beta={b})", PAPER) for d, (a, b) in weights.items()}
+    authors = {d: Setting(f"{a}*ce + {b}*{_RCE_AUTHORS}", PAPER) for d, (a, b) in weights.items()}
     return Method("SCE", paper, authors)
 
 
@@ -85,9 +75,9 @@ def _single(label: str, authors: Mapping[str, str | Mapping[str, str]]) -> Metho
     found: dict[str, Setting | ByNoise] = {}
     for dataset, text in authors.items():
         if isinstance(text, str):
-            found[dataset] = Setting(text, _PAPER)
+            found[dataset] = Setting(text, PAPER)
         else:
-            found[dataset] = {noise: Setting(t, _PAPER) for noise, t in text.items()}
+            found[dataset] = {noise: Setting(t, PAPER) for noise, t in text.items()}
     return Method(label, authors=found)
 
 
@@ -232,264 +222,3 @@ METHODS: dict[str, Method] = {
     "jal-fl": _joint_asymmetric("JAL-FL", _NFL_AUTHORS),
     AUTO: Method(AUTO, authors=None),  # its setting follows from the number of classes
 }
-
-
-def _key(name: str) -> str:
-    """A name without what does not matter: blanks, case, the order of its parts."""
-    bare = "".join(name.split()).lower()
-    return "+".join(sorted(bare.replace("_", "-").split("+")))
-
-
-_BY_KEY = {_key(name): name for name in METHODS} | {
-    _key(method.label): name for name, method in METHODS.items()
-}
-
-
-def method_named(text: str) -> str | None:
-    """The method that a text names, or None: a text of one's own.
-
-    >>> method_named("RCE + NCE"), method_named("10*nce + 0.1*rce")
-    ('nce+rce', None)
-    """
-    if text.strip().lower() in syntax.SIGNATURES and syntax.SIGNATURES[text.strip().lower()].user:
-        return None  # a loss that the user declared goes before a method of that name
-    return _BY_KEY.get(_key(text))
-
-
-def setting_of(
-    method: str, dataset: str, *, noise: str, rate: float | None, protocol: str = "paper"
-) -> Setting | None:
-    """What a method was trained with on a data set, or None where nothing was published.
-
-    Raises:
-        UsageError: it was published for other rates of this noise.
-    """
-    entry = METHODS[method]
-    dataset = DATASETS[dataset].like or dataset if dataset in DATASETS else dataset
-    if protocol == "authors" and entry.authors is None:
-        raise UsageError(
-            f"the code of the paper's authors has no {method}: give protocol='paper', and "
-            "variant='authors' for the labels that it draws"
-        )
-    if noise == CLEAN:  # settings that follow the rate were published for clean labels as rate 0
-        noise, rate = "symmetric", 0.0
-    found = (entry.authors or {}).get(dataset) if protocol == "authors" else None
-    found = found or entry.paper.get(dataset)
-    if found is None and dataset not in DATASETS and not _is_text(method):
-        return _borrowed(method, noise, rate)
-    if found is None or isinstance(found, Setting):
-        return found
-    by_noise = found.get(noise, found.get("*"))
-    if by_noise is None or isinstance(by_noise, Setting):
-        return by_noise
-    if rate is None or rate not in by_noise:
-        known = ", ".join(f"{r:g}" for r in by_noise)
-        given = "none" if rate is None else f"{rate:g}"
-        raise UsageError(
-            f"{method} was published for {noise} noise of rate {known}; rate was {given}"
-        )
-    return by_noise[rate]
-
-
-_LENDER = "cifar10"
-
-
-def _borrowed(method: str, noise: str, rate: float | None) -> Setting | None:
-    """For data of one's own: the loss that was published for CIFAR-10, and its weights alone."""
-    try:
-        found = setting_of(method, _LENDER, noise=noise, rate=rate)
-    except UsageError:
-        return None
-    if found is None:
-        return None
-    note = (
-        f"{METHODS[method].label} has no settings for this data: its weights for CIFAR-10 are used"
-    )
-    return replace(found, l1=0.0, weight_decay=None, note=note + (", no L1" if found.l1 else ""))
-
-
-@functools.cache
-def _is_text(method: str) -> bool:
-    """Whether the name of a method can be read as a loss, with weights of 1."""
-    try:
-        syntax.read(method)
-    except UsageError:
-        return False
-    return True
-
-
-def resolve_loss(
-    text: str,
-    dataset: str,
-    *,
-    noise: str,
-    rate: float | None,
-    protocol: str = "paper",
-    classes: int | None = None,
-) -> Setting:
-    """The loss that a text means on a data set, its text canonical.
-
-    The name of a method brings its published settings; where there are none for the data set, and
-    for any other text, the text is read as it stands. What ``auto`` means follows from the number
-    of classes, which has to be given for a data set that is not listed.
-    """
-    name = method_named(text)
-    if name == NLNL:
-        return Setting(NLNL, _PAPER)
-    if name == AUTO:
-        classes = _classes(dataset) if classes is None else classes
-        if classes is None:
-            raise UsageError(f"auto needs to know how many classes {dataset} has")
-        return auto_setting(classes)
-    unpublished: UsageError | None = None
-    if name is not None:
-        if protocol == "authors" and METHODS[name].authors is None:
-            setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol)  # says so
-        try:
-            found = setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol)
-        except UsageError as error:
-            found, unpublished = None, error
-        if found is not None:
-            return replace(found, loss=syntax.canonical(found.loss))
-    try:
-        return Setting(syntax.canonical(text), "")
-    except UsageError as error:
-        if name is not None:
-            raise unpublished or no_settings(name, dataset, noise) from None
-        words = re.findall(r"[\w-]+", text.lower())
-        alone = next((name for name in (AUTO, NLNL) if name in words), None)
-        if alone is not None:
-            raise UsageError(
-                f"{alone} takes no numbers and is no part of a sum: give it alone, --loss {alone}"
-            ) from None
-        meant = get_close_matches(text.lower(), (*syntax.SIGNATURES, AUTO, NLNL), n=1)
-        if meant in ([AUTO], [NLNL]):
-            raise UsageError(f"unknown loss {text!r} (did you mean {meant[0]!r}?)") from None
-        hint = nearest(text.lower(), METHODS)
-        if "-" in text and hint:  # a method that is no sum of losses, misspelt
-            names = ", ".join(METHODS)
-            raise UsageError(f"unknown loss {text!r}{hint}; methods are {names}") from None
-        raise error
-
-
-def no_text(method: str) -> UsageError:
-    """The error for a method whose name cannot be read as a loss."""
-    what = (
-        "one setting of loss, penalty and average, from the number of classes"
-        if method == AUTO
-        else "a published loss with settings for each data set"
-    )
-    return UsageError(
-        f"{method} is {what}: noiseproof train --dataset cifar10 --loss {method}, or "
-        f"noiseproof.recipe({method!r}, 'cifar10')"
-    )
-
-
-def _classes(dataset: str) -> int | None:
-    return DATASETS[dataset].num_classes if dataset in DATASETS else None
-
-
-def no_settings(method: str, dataset: str, noise: str) -> UsageError:
-    """The error for a method that has no settings for a data set and cannot do without."""
-    entry = METHODS[method]
-    has = ", ".join(sorted(entry.paper)) or "no data set"
-    return UsageError(
-        f"{method} has no published settings for {dataset!r} ({noise}); it has for {has}"
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def label_of(
-    loss: str,
-    dataset: str,
-    *,
-    noise: str = "symmetric",
-    rate: float = 0.0,
-    protocol: str = "paper",
-    shrink: float = 0.0,
-    own_data: bool = False,
-) -> str:
-    """What a table calls a loss, given by its canonical text.
-
-    The loss of auto with a penalty of its kind is auto. Else it is the label of the method that has
-    this loss on this data set; any other loss is called by its text, with the names in capitals. A
-    weight of 1 is then written where the text without it would be a method's with other weights.
-
-    >>> label_of("nce + 100*rce(A=-4)", "mnist"), label_of("nce + rce(A=-4)", "cifar100")
-    ('NCE+RCE', '1*NCE+1*RCE')
-    """
-    classes = None if own_data else _classes(dataset)
-    if shrink and is_auto(loss, classes):
-        return METHODS[AUTO].label
-    found = _labels(dataset, noise, rate, protocol).get(loss)
-    if found is not None:
-        return found
-    try:
-        tree = syntax.read(loss, known_only=False)
-    except UsageError:  # a function of the user's, by its name
-        return loss
-    text = syntax.short(tree)
-    if method_named(text) is not None:  # the method has other numbers: write these out
-        if isinstance(tree, syntax.Sum):
-            text = "+".join(f"{syntax.number(c)}*{syntax.short(term)}" for c, term in tree.terms)
-        else:
-            text = syntax.canonical(tree) if "(" in syntax.canonical(tree) else f"1*{text}"
-    return _NAME.sub(lambda m: _CAPITALS.get(m[0], m[0]), text.replace(" ", ""))
-
-
-_NAME = re.compile(r"\b[a-z]\w*(?![\w=])")
-_CAPITALS = {name: m.label for name, m in METHODS.items() if name.isalpha() and m.label.isalpha()}
-
-
-def _labels(dataset: str, noise: str, rate: float, protocol: str) -> dict[str, str]:
-    """The label of each method by the canonical text of its loss, under one condition."""
-    settings: list[Setting | None] = []
-    for name in METHODS:
-        try:
-            settings.append(setting_of(name, dataset, noise=noise, rate=rate, protocol=protocol))
-        except UsageError:
-            settings.append(None)
-    return _labels_with(tuple(settings))
-
-
-@functools.lru_cache(maxsize=256)
-def _labels_with(settings: tuple[Setting | None, ...]) -> dict[str, str]:
-    """The same, given the setting of each method; hundreds of rates share them."""
-    found: dict[str, str] = {}
-    for (name, method), setting in zip(METHODS.items(), settings, strict=True):
-        try:
-            text = NLNL if name == NLNL else syntax.canonical(setting.loss if setting else name)
-        except UsageError:
-            continue
-        found.setdefault(text, method.label)
-    return found
-
-
-def rank_of(label: str) -> tuple[int, str]:
-    """Sorts labels as the paper's tables have them, those of no method last."""
-    return _RANKS.get(label, len(_RANKS)), label
-
-
-_RANKS = {method.label: i for i, method in enumerate(METHODS.values())}
-
-_ACTIVE = ("nce", "nfl", "ngce", "fl_detached")
-_PASSIVE = ("mae", "rce")
-
-
-def is_active_passive(loss: str) -> bool:
-    """Whether a loss, by its text or label, is one robust active loss plus one robust passive one.
-
-    >>> is_active_passive("NCE+RCE"), is_active_passive("10*nce + rce"), is_active_passive("ANL-CE")
-    (True, True, False)
-    """
-    try:
-        tree = syntax.read(loss)
-    except UsageError:
-        return False
-    names = [leaf.name for leaf in syntax.leaves(tree)]
-    return (
-        isinstance(tree, syntax.Sum)
-        and len(names) == 2
-        and sum(name in _ACTIVE for name in names) == 1
-        and sum(name in _PASSIVE for name in names) == 1
-    )
