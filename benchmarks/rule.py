@@ -5,6 +5,8 @@
     python benchmarks/rule.py choose --data DIR        # weights of the loss by penalty, seed 10
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --variant grows+floor
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --seeds 11 12
+    python benchmarks/rule.py choose --data DIR --set small --weights even tenth --shrink 4 \\
+        --variant grows grows+fast --precision bf16    # what the learning rate asks, on a CPU
     python benchmarks/rule.py agree --data DIR --set pairs   # two networks, into rule/agree.csv
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
@@ -49,6 +51,7 @@ CHOSEN = False
 WEIGHTS: dict[str, Callable[[int], str]] = {  # of the loss, by the number of classes
     "jal": lambda k: f"{max(1.0, k / 20):g}*nce + amse(a={30 if k <= 20 else 20})",  # as published
     "even": lambda k: f"{k / 2:g}*nce + amse(a={2 * k})",  # the passive part's is the same for all
+    "tenth": lambda k: f"{k / 20:g}*nce + 0.1*amse(a={2 * k})",  # for ten times the learning rate
 }
 SHRINK = (1.0, 4.0, 16.0)
 HORIZON = 0.02  # of the average, as a share of all steps
@@ -69,8 +72,12 @@ SETS: dict[str, dict[str, Any]] = {  # what the paper's protocol has for them
         "rates": (0.8, 0.5), "model": "cnn4", "epochs": 50, "lr": 0.01, "batch_size": 128,
         "crop": 0, "flip": False,
     },
+    "small": {  # CIFAR-10 as a CPU has time for it: what a learning rate asks of the weights
+        "file": "cifar10", "rates": (0.7, 0.5), "model": "cnn4", "epochs": 50, "lr": 0.01,
+        "batch_size": 128, "crop": 4, "flip": True,
+    },
 }  # fmt: skip
-CLASSES = {"cifar10": 10, "pairs": 100}
+CLASSES = {"cifar10": 10, "pairs": 100, "small": 10}
 SECONDS = {"cifar100": 250, "cifar10": 25, "pairs": 12}  # of a packed run on one H200
 ASIDE = 5_000
 CELLS: dict[str, list[dict[str, Any]]] = {
@@ -147,13 +154,13 @@ def choice(
     """Every combination, at the rates of each set; a floor is a share of the learning rate."""
     runs = []
     for seed, shrink, weigh, variant, name in product(seeds, shrinks, weights, variants, sets):
-        fixed = {k: v for k, v in SETS[name].items() if k != "rates"}
+        fixed = {k: v for k, v in SETS[name].items() if k not in ("file", "rates")}
         values = {"ema_horizon": HORIZON, "choose_epoch": True, **fixed}
         for change in variant.split("+"):
             values |= VARIANTS[change]
         values["lr_floor"] = values["lr"] * values.get("lr_floor", 0.0)
         values |= {"loss": WEIGHTS[weigh](CLASSES[name]), "shrink": shrink, "seed": seed}
-        source = f"npz:{folder / name}.npz"
+        source = f"npz:{folder / SETS[name].get('file', name)}.npz"
         runs += [
             Run(dataset=source, noise="symmetric", rate=rate, **values)
             for rate in SETS[name]["rates"]
@@ -240,8 +247,16 @@ def _root(given: argparse.Namespace) -> str | None:
     return given.data_root or os.environ.get("NOISEPROOF_DATA")
 
 
+def set_of(run: Any) -> str:
+    """Which of the sets of a choice it is trained on: the data and the network tell."""
+    return next(
+        name for name, of in SETS.items()
+        if of.get("file", name) in run.dataset and of["model"] == run.model
+    )  # fmt: skip
+
+
 def _set(run: Any) -> str:
-    """Which set it is trained on, of those that are timed."""
+    """What it is trained on, in a word."""
     return next((name for name in (*SECONDS, "digits") if name in run.dataset), run.dataset)
 
 
@@ -250,6 +265,7 @@ def _line(run: Any, chosen: str = "") -> str:
     grows = " growing" if run.shrink_schedule == "linear" else ""
     floor = f", floor {run.lr_floor:g}" if run.lr_floor else ""
     penalty = f"shrink {run.shrink:g}{grows}" if run.shrink else "as published"
+    penalty += f", lr {run.lr:g}"
     chosen = chosen or ("a tenth held out" if run.choose_epoch else "all data")
     return (
         f"{_set(run)} {run.noise} {run.rate:g}, {run.loss}, {penalty}{floor}, "
@@ -363,8 +379,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("rule-data"), help="folder of the sets")
     parser.add_argument("--data-root", help="where CIFAR and MNIST lie")
     parser.add_argument("--out", type=Path, default=Path("runs-rule"))
-    parser.add_argument("--set", choices=list(SETS), nargs="+", default=list(SETS))
-    parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=list(WEIGHTS))
+    parser.add_argument("--set", choices=list(SETS), nargs="+", default=["cifar10", "pairs"])
+    parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=["jal", "even"])
     parser.add_argument("--shrink", type=float, nargs="+", default=list(SHRINK))
     parser.add_argument(
         "--variant",

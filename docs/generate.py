@@ -248,7 +248,8 @@ def documents() -> dict[Path, str]:
     for data in ("digits", "breast_cancer", "wine", "20 classes"):
         measured = between(measured, data, choices.sklearn_table(data))
     of_rule = ROOT / "docs" / "one-rule.md"
-    ruled = between(of_rule.read_text(), "choice", one_rule.choice_table())
+    ruled = between(of_rule.read_text(), "choice", one_rule.choice_table("cifar10", "pairs"))
+    ruled = between(ruled, "small", one_rule.choice_table("small"))
     ruled = between(ruled, "parts", one_rule.parts_table("digits"))
     ruled = between(ruled, "limits", one_rule.limits_table())
     ruled = between(ruled, "tables", one_rule.tables_table())

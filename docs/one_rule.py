@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import rule
 
 MISSING = "not measured"
-_SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits"}
+_SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits", "small": "CIFAR-10"}
 PUBLISHED = ("JAL-CE", "ANL-CE")
 NO_LIMIT = "auto, no limit"
 READ = {"": "", " averaged": "_ema", " held out": "_chosen"}  # the column of each reading of a run
@@ -76,12 +76,14 @@ def parts_table(name: str) -> str:
     return "\n".join(table(("", *map(cell_title, cells)), rows)).rstrip()
 
 
-def choice_table() -> str:
+def choice_table(*names: str) -> str:
     """What was tried, by the clean labels of images set aside; means over the seeds."""
     groups: dict[tuple[str, str, str], dict[tuple[str, float], list[Record]]] = {}
     for record in committed("choose").values():
         run = record.run
-        name = next(name for name in rule.SETS if name in run.dataset)
+        name = rule.set_of(run)
+        if name not in names:
+            continue
         weigh = next(
             key for key, of in rule.WEIGHTS.items()
             if Run(loss=of(rule.CLASSES[name])).resolve().loss == run.loss
@@ -92,7 +94,7 @@ def choice_table() -> str:
         what += [f"lr {run.lr:g}"] * (run.lr != rule.SETS[name]["lr"])
         key = (weigh, f"{run.shrink:g}", ", ".join(what))
         groups.setdefault(key, {}).setdefault((name, run.rate), []).append(record)
-    at = [(name, rate) for name, of in rule.SETS.items() for rate in of["rates"]]
+    at = [(name, rate) for name in names for rate in rule.SETS[name]["rates"]]
     rows = []
     for key, cells in sorted(groups.items(), key=lambda kv: (kv[0][0], float(kv[0][1]), kv[0][2])):
         texts = []

@@ -79,8 +79,14 @@ def test_the_choice_has_every_combination_once(rule):
     assert len(second) == len(set(second)) == 2 * len(rule.WEIGHTS) * 5 * 2
     assert not set(first) & set(second)
     third = choice(sets=["pairs"], variants=["grows"], seeds=[11, 12])
-    assert Counter(run.seed for run in third) == {11: 4, 12: 4}
+    each = 2 * len(rule.WEIGHTS)  # rates and weights
+    assert Counter(run.seed for run in third) == {11: each, 12: each}
     assert {run.shrink_schedule for run in third} == {"linear"}
+    small = choice(sets=["small"])
+    assert {run.dataset for run in small} == {run.dataset for run in choice(sets=["cifar10"])}
+    assert [rule.set_of(run) for run in (small[0], first[0], third[0])] == [
+        "small", "cifar10", "pairs",
+    ]  # fmt: skip
     (fourth, _) = rule.choice(Path("sets"), ["pairs"], ["even"], [8.0], ["grows+fast+floor"], [10])
     assert (fourth.shrink_schedule, fourth.lr, fourth.lr_floor) == ("linear", 0.1, 0.1 * 0.1)
     with pytest.raises(argparse.ArgumentTypeError, match="no variant 'flor'; there are grows"):
@@ -155,7 +161,7 @@ def test_parts_are_trained_and_told(rule, tmp_path, monkeypatch, capsys):
     rule.table(*rule._bundles("parts"))
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
-    assert "shrink 4 growing, horizon 0.02, a tenth held out, seed 0" in rows[2]
+    assert "shrink 4 growing, lr 0.01, horizon 0.02, a tenth held out, seed 0" in rows[2]
 
 
 @pytest.mark.slow

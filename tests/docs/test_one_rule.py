@@ -106,7 +106,7 @@ def tried(page: ModuleType) -> dict[Key, dict[float, list[Record]]]:
     found: dict[Key, dict[float, list[Record]]] = {}
     for record in page.committed("choose").values():
         run = record.run
-        name = next(name for name in page.rule.SETS if name in run.dataset)
+        name = page.rule.set_of(run)
         usual = (page.rule.HORIZON, page.rule.SETS[name]["lr"], 0.0)
         if (run.ema_horizon, run.lr, run.lr_floor) == usual:
             classes = page.rule.CLASSES[name]
@@ -234,5 +234,5 @@ def _of_label_wave(page: ModuleType, record: Record) -> float:
 
 def test_no_table_of_nothing(page, monkeypatch):
     monkeypatch.setattr(page, "committed", lambda kind: {})
-    assert len(page.choice_table().splitlines()) == 2
+    assert len(page.choice_table("cifar10", "pairs").splitlines()) == 2
     assert "Not measured yet" in page.proof_table("cifar100")
