@@ -7,7 +7,6 @@
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --seeds 11 12
     python benchmarks/rule.py choose --data DIR --set small --weights even tenth --shrink 4 \\
         --variant grows grows+fast --precision bf16    # what the learning rate asks, on a CPU
-    python benchmarks/rule.py agree --data DIR --set pairs   # two networks, into rule/agree.csv
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
     python benchmarks/rule.py keep choose              # into rule/choose.jsonl, beside this file
@@ -35,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tables import save
 
 from noiseproof import bench as benches
 from noiseproof import results
@@ -44,7 +42,7 @@ from noiseproof.catalogue import AUTO_BRINGS
 from noiseproof.runs import Run
 
 COMMITTED = Path(__file__).parent / "rule"
-"""Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl, and agree.csv."""
+"""Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl."""
 CHOSEN = False
 """Whether auto is what the choice came to: set and committed before the first run of the proof."""
 
@@ -198,7 +196,7 @@ def parts(name: str, seeds: Iterable[int]) -> list[Run]:
 
 
 def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
-    runs = _precise(runs, given)
+    runs = precise(runs, given)
     kept = {record.hash for record in results.read(*_bundles(kind)).records}
     new = [run for run in dict.fromkeys(runs) if kept.isdisjoint(r.hash for r in run.resolutions())]
     bench = Bench(f"rule-{kind}", "one setting for any noise", "", tuple(new))
@@ -209,9 +207,9 @@ def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
           "packed on one H200", flush=True)  # fmt: skip
     if given.dry_run:
         for run in plan.waiting:
-            print(f"  {_line(run)}")
+            print(f"  {line_of(run)}")
         return
-    names = {r.hash: _line(run) for run in plan.waiting for r in plan.resolutions(run)}
+    names = {r.hash: line_of(run) for run in plan.waiting for r in plan.resolutions(run)}
 
     def told(event: RunEvent) -> None:
         if event.what == "ended":
@@ -219,14 +217,14 @@ def train(runs: Sequence[Run], kind: str, given: argparse.Namespace) -> None:
         elif event.what == "epoch" and event.epoch % 10 == 0:
             print(f"  {names[event.hash]}: epoch {event.epoch}, {event.accuracy:.2%}", flush=True)
 
-    outcome = benches.run(plan, out, data_root=_root(given), watch=told)
+    outcome = benches.run(plan, out, data_root=root_of(given), watch=told)
     ended = sum(record.error is None for record in outcome.records)
     print(f"{ended} of {len(bench)} ended well, {outcome.seconds:,.0f} s")
     for run, why in outcome.failed:
-        print(f"  {_line(run)}: {why}")
+        print(f"  {line_of(run)}: {why}")
 
 
-def _precise(runs: Sequence[Run], given: argparse.Namespace) -> list[Run]:
+def precise(runs: Sequence[Run], given: argparse.Namespace) -> list[Run]:
     return [replace(run, precision=given.precision or run.precision) for run in runs]
 
 
@@ -243,7 +241,7 @@ def _bundles(kind: str) -> list[Path]:
     return [path] if path.exists() else []
 
 
-def _root(given: argparse.Namespace) -> str | None:
+def root_of(given: argparse.Namespace) -> str | None:
     return given.data_root or os.environ.get("NOISEPROOF_DATA")
 
 
@@ -260,7 +258,7 @@ def _set(run: Any) -> str:
     return next((name for name in (*SECONDS, "digits") if name in run.dataset), run.dataset)
 
 
-def _line(run: Any, chosen: str = "") -> str:
+def line_of(run: Any, chosen: str = "") -> str:
     run = run.resolve() if isinstance(run, Run) else run
     grows = " growing" if run.shrink_schedule == "linear" else ""
     floor = f", floor {run.lr_floor:g}" if run.lr_floor else ""
@@ -271,64 +269,6 @@ def _line(run: Any, chosen: str = "") -> str:
         f"{_set(run)} {run.noise} {run.rate:g}, {run.loss}, {penalty}{floor}, "
         f"horizon {run.ema_horizon:g}, {chosen}, seed {run.seed}"
     )
-
-
-def agreement(run: Run, root: str | None) -> list[dict[str, float]]:
-    """How far two networks agree that are each trained on half of the samples, epoch by epoch.
-
-    They start differently, and are compared by their averaged weights on all training images, of
-    whose labels each has seen half: a wrong label that one has learnt by heart the other does not
-    know. It is Cohen's kappa, since two that predict one class alone always agree.
-    """
-    import contextlib
-
-    import torch
-
-    from noiseproof import models
-    from noiseproof.train._pack import GraphPack, Pack
-    from noiseproof.train._setup import Setup, device_of
-
-    device, setup = device_of(run.device), Setup(root)
-    on_gpu, rows = device.type == "cuda", []
-    halves = [
-        replace(run, holdout=0.5, fold=fold, choose_epoch=False).resolve(on_gpu=on_gpu)
-        for fold in (1, 2)
-    ]
-    with torch.cuda.device(device) if on_gpu else contextlib.nullcontext():
-        first = setup.trainer(halves[0])
-        classes, shape = len(first.inputs.classes), first.inputs.shape
-        other = models.build(halves[1].model, classes, shape=shape, seed=run.seed + 1)
-        trainers = [first, setup.trainer(halves[1], network=other)]
-        packs = [GraphPack([t], compiled=False) if on_gpu else Pack([t]) for t in trainers]
-        images = [t.validation.inputs for t in trainers if t.validation is not None]
-        for epoch in range(halves[0].epochs):
-            clean = [pack.train_epoch(epoch)[0].values["test_accuracy_ema"] for pack in packs]
-            with torch.no_grad(), packs[0].backend_flags():
-                one, two = (
-                    torch.cat([t._eval_logits(averaged, part).argmax(1) for part in images])
-                    for t, averaged in ((t, t.state.ema_tensors()) for t in trainers)
-                )
-            shares = [torch.bincount(x, minlength=classes) / len(x) for x in (one, two)]
-            chance, same = float((shares[0] * shares[1]).sum()), float((one == two).float().mean())
-            kappa = (same - chance) / (1 - chance) if chance < 1 else 0.0
-            rows.append({"epoch": epoch + 1, "kappa": kappa, "clean": sum(clean) / 2})
-            print(f"  epoch {epoch + 1}: kappa {kappa:.4f}, clean {sum(clean) / 2:.4f}", flush=True)
-    best, chosen = max(row["clean"] for row in rows), max(rows, key=lambda row: row["kappa"])
-    print(
-        f"{_line(run, 'two halves')}: best {best:.2%}, last {rows[-1]['clean']:.2%}, "
-        f"where they agree most {chosen['clean']:.2%} (epoch {chosen['epoch']:.0f})"
-    )
-    return rows
-
-
-def agreed(run: Run, root: str | None) -> None:
-    """Keep how far two networks agree, a row for each epoch."""
-    resolved = run.resolve()
-    said = {"run": resolved.hash, "set": _set(run), "rate": run.rate, "loss": resolved.loss,
-            "shrink": run.shrink, "shrink_schedule": resolved.shrink_schedule,
-            "seed": run.seed}  # fmt: skip
-    rows = [{**said, **row} for row in agreement(run, root)]
-    save(str(COMMITTED / "agree"), rows, beside="run")
 
 
 def label_wave(changed: Sequence[float], span: int = 3) -> int:
@@ -356,7 +296,7 @@ def table(*places: Path) -> None:
             row += [f"{100 * (best - by_wave):.2f}"]
         else:
             row += ["", "", "", ""]
-        rows.append([*row, _line(record.run)])
+        rows.append([*row, line_of(record.run)])
     print("| last | averaged | best | chosen | epoch | regret | of Label Wave | run |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for row in sorted(rows, key=lambda row: row[-1]):
@@ -370,15 +310,10 @@ def _variant(text: str) -> str:
     return text
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "what", choices=["data", "choose", "agree", "parts", "proof", "table", "keep"]
-    )
-    parser.add_argument("which", nargs="?", default="", help="a folder, data set or kind of runs")
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what is chosen among, and where it lies."""
     parser.add_argument("--data", type=Path, default=Path("rule-data"), help="folder of the sets")
     parser.add_argument("--data-root", help="where CIFAR and MNIST lie")
-    parser.add_argument("--out", type=Path, default=Path("runs-rule"))
     parser.add_argument("--set", choices=list(SETS), nargs="+", default=["cifar10", "pairs"])
     parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=["jal", "even"])
     parser.add_argument("--shrink", type=float, nargs="+", default=list(SHRINK))
@@ -392,11 +327,24 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, nargs="+", help="default: 10 to choose, else 0")
     parser.add_argument("--precision", choices=["bf16", "fp32"], help="default: as runs have it")
+
+
+def chosen(given: argparse.Namespace) -> list[Run]:
+    """The runs that these flags ask for."""
+    seeds = given.seeds or [10]
+    return choice(given.data, given.set, given.weights, given.shrink, given.variant, seeds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["data", "choose", "parts", "proof", "table", "keep"])
+    parser.add_argument("which", nargs="?", default="", help="a folder, data set or kind of runs")
+    parser.add_argument("--out", type=Path, default=Path("runs-rule"))
     parser.add_argument("--dry-run", action="store_true")
+    add_choice(parser)
     given = parser.parse_args()
-    chosen = [given.set, given.weights, given.shrink, given.variant, given.seeds or [10]]
     if given.what == "data":
-        write_sets(Path(given.which or given.data), _root(given))
+        write_sets(Path(given.which or given.data), root_of(given))
     elif given.what == "table":
         kind = given.which or "choose"
         table(*([Path(kind)] if Path(kind).exists() else [*_bundles(kind), given.out / kind]))
@@ -405,10 +353,7 @@ def main() -> None:
     elif given.what == "parts":
         train(parts(given.which, given.seeds or [0]), "parts", given)
     elif given.what == "choose":
-        train(choice(given.data, *chosen), "choose", given)
-    elif given.what == "agree":
-        for run in _precise(choice(given.data, *chosen), given):
-            agreed(run, _root(given))
+        train(chosen(given), "choose", given)
     else:
         train(proof(given.which, given.seeds or [0], given.data), "proof", given)
 

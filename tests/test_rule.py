@@ -18,18 +18,28 @@ import pytest
 
 from noiseproof import data, train
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "rule.py"
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+SCRIPT = BENCHMARKS / "rule.py"
 
 
-@pytest.fixture(scope="module")
-def rule() -> ModuleType:
-    sys.path.insert(0, str(SCRIPT.parent))  # as for a script that is run
-    spec = importlib.util.spec_from_file_location("rule", SCRIPT)
+def script(name: str) -> ModuleType:
+    sys.path.insert(0, str(BENCHMARKS))  # as for a script that is run
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def rule() -> ModuleType:
+    return script("rule")
+
+
+@pytest.fixture(scope="module")
+def agree() -> ModuleType:
+    return script("rule_agree")
 
 
 def images(n: int, *shape: int, classes: int = 10) -> data.Dataset:
@@ -165,26 +175,31 @@ def test_parts_are_trained_and_told(rule, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_two_networks_on_halves_agree_more_as_they_learn(rule):
+def test_two_networks_on_halves_agree_more_as_they_learn(agree):
     run = train.Run(loss="nce+mae", rate=0.5, epochs=6, device="cpu", ema_horizon=0.02, shrink=1.0)
-    rows = rule.agreement(run, None)
+    rows = agree.agreement(run, None)
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert rows[-1]["kappa"] > 0.3 > abs(rows[0]["kappa"])  # they start differently
     assert 0.5 < rows[-1]["clean"] <= 1
 
 
-def test_how_far_networks_agree_is_kept_for_each_run(rule, tmp_path, monkeypatch):
-    monkeypatch.setattr(rule, "COMMITTED", tmp_path)
-    of = {0.5: [0.1, 0.4], 0.8: [0.2], 0.25: [0.3, 0.2]}
+def test_how_far_networks_agree_is_kept_for_each_run(agree, rule, tmp_path, monkeypatch):
+    monkeypatch.setattr(agree, "__file__", str(tmp_path / "rule_agree.py"))
+    arrays = {"x": np.zeros((9, 1, 8, 8), "uint8"), "y": np.arange(9) % 3}
+    np.savez(tmp_path / "pairs.npz", **arrays)
+    of = {0.5: [0.1, 0.4], 0.8: [0.2]}
 
     def told(run: train.Run, root: str | None) -> list[dict[str, float]]:
         return [{"epoch": i, "kappa": kappa, "clean": 0.9} for i, kappa in enumerate(of[run.rate])]
 
-    monkeypatch.setattr(rule, "agreement", told)
-    for rate in (0.5, 0.8, 0.25, 0.5):
-        rule.agreed(train.Run(loss="nce+mae", noise="symmetric", rate=rate), None)
-    with (tmp_path / "agree.csv").open(newline="") as file:
+    monkeypatch.setattr(agree, "agreement", told)
+    given = f"rule_agree.py --data {tmp_path} --set pairs --weights even --shrink 4"
+    for variant in ("grows", "", "grows"):
+        monkeypatch.setattr(sys, "argv", [*given.split(), "--variant", variant])
+        agree.main()
+    with (tmp_path / "rule_agree.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert Counter(row["rate"] for row in rows) == {"0.5": 2, "0.8": 1, "0.25": 2}
-    assert {row["set"] for row in rows} == {"digits"}
-    assert len({row["run"] for row in rows}) == 3
+    counted = Counter((row["rate"], row["shrink_schedule"]) for row in rows)
+    assert counted == {(rate, how): n for rate, n in (("0.5", 2), ("0.8", 1))
+                       for how in ("constant", "linear")}  # fmt: skip
+    assert {row["set"] for row in rows} == {"pairs"}
