@@ -43,7 +43,7 @@ from noiseproof.runs import Run
 
 COMMITTED = Path(__file__).parent / "rule"
 """Where the runs are that are kept: choose.jsonl, parts.jsonl and proof.jsonl."""
-CHOSEN = False
+CHOSEN = True
 """Whether auto is what the choice came to: set and committed before the first run of the proof."""
 
 WEIGHTS: dict[str, Callable[[int], str]] = {  # of the loss, by the number of classes

@@ -76,7 +76,7 @@ def test_of_the_choice_seeds_are_one_row(page, monkeypatch, tmp_path):
         object.__setattr__(record.run, "dataset", "pairs.npz@0")
         found[str(seed)] = record
     monkeypatch.setattr(page, "committed", lambda kind: found)
-    (line,) = page.choice_table().splitlines()[2:]
+    (line,) = page.choice_table("cifar10", "pairs").splitlines()[2:]
     assert line.startswith("| `even` | 4 | growing |")
     assert "50.0 ± 0.0 (85.0)" in line
     assert line.count(page.MISSING) == 3
@@ -126,8 +126,9 @@ def chosen(page: ModuleType) -> dict[Key, dict[float, float]]:
 
 def test_auto_is_the_best_on_average_of_what_was_tried_in_all_four_cells(page):
     means: dict[tuple[str, float, str], list[float]] = {}
-    for (_, *setting), of in chosen(page).items():
-        means.setdefault(tuple(setting), []).extend(of.values())
+    for (name, *setting), of in chosen(page).items():
+        if name in ("cifar10", "pairs"):
+            means.setdefault(tuple(setting), []).extend(of.values())
     whole = {setting: fmean(cells) for setting, cells in means.items() if len(cells) == 4}
     assert len(whole) >= 4
     best = max(whole, key=whole.__getitem__)
@@ -144,12 +145,22 @@ def test_what_the_page_says_of_the_pairs_was_measured(page):
     assert max(max(at.values()) for key, at in of.items() if key[0] == "jal") < 65
     constant = {key[1]: at for key, at in of.items() if key[0::2] == ("even", "constant")}
     strongest = constant[max(constant)]
-    assert strongest[0.5] == max(at[0.5] for at in constant.values())
+    assert round(max(at[0.5] for at in constant.values()) - strongest[0.5], 1) == 0
     assert strongest[0.8] < 30 < 80 < max(at[0.8] for at in constant.values())
     growing = [of["even", shrink, "linear"] for shrink in (4.0, 8.0)]
     for at in growing:
         assert at[0.8] > max(at[0.8] for at in constant.values())
     assert abs(fmean(growing[0].values()) - fmean(growing[1].values())) < 1
+    by_seed = {
+        how: {
+            r.run.seed: 100 * page._chosen(r) for r in tried(page)["pairs", "even", 4.0, how][0.8]
+        }
+        for how in ("constant", "linear")
+    }
+    gained = [by_seed["linear"][seed] - by_seed["constant"][seed] for seed in (10, 11, 12)]
+    assert min(gained) > 1
+    assert round(fmean(gained)) == 3
+    assert abs(of["even", 4.0, "linear"][0.5] - constant[4.0][0.5]) < 0.3
     last = {
         shrink: [
             _behind_chosen(page, r) for r in tried(page)["pairs", "even", shrink, "linear"][0.8]
@@ -158,6 +169,19 @@ def test_what_the_page_says_of_the_pairs_was_measured(page):
     }
     assert round(max(last[4.0])) == 32
     assert max(last[8.0]) < 2
+
+
+def test_averages_and_floors_make_little_difference_on_the_pairs(page):
+    at: dict[tuple[float, float], dict[float, float]] = {}
+    for record in page.committed("choose").values():
+        run = record.run
+        of = (page.rule.set_of(run), run.seed, run.shrink, run.shrink_schedule, run.lr)
+        if of == ("pairs", 10, 4.0, "linear", 0.01):
+            key = (run.ema_horizon, run.lr_floor)
+            at.setdefault(key, {})[run.rate] = 100 * page._chosen(record)
+    usual = at.pop((page.rule.HORIZON, 0.0))
+    assert len(at) == 3
+    assert max(abs(usual[r] - other[r]) for other in at.values() for r in usual) < 0.55
 
 
 def test_what_the_page_says_of_cifar10_was_measured(page):
@@ -189,10 +213,10 @@ def _behind_chosen(page: ModuleType, record: Record) -> float:
 def test_what_the_page_says_of_a_large_learning_rate_was_measured(page):
     (fast,) = [
         r for r in page.committed("choose").values()
-        if "pairs" in r.run.dataset and (r.run.lr, r.run.rate) == (0.1, 0.8)
+        if (page.rule.set_of(r.run), r.run.lr, r.run.rate, r.run.shrink) == ("pairs", 0.1, 0.8, 4)
     ]  # fmt: skip
     last = 100 * fast.column("test_accuracy")[-1]
-    assert (round(last), round(100 * page._chosen(fast))) == (61, 95)
+    assert (round(last), round(100 * page._chosen(fast))) == (43, 95)
 
 
 def test_what_the_page_says_of_tables_was_measured(page):
