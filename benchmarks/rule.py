@@ -5,7 +5,7 @@
     python benchmarks/rule.py choose --data DIR        # weights of the loss by penalty, seed 10
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --variant grows+floor
     python benchmarks/rule.py choose --data DIR --weights even --shrink 4 --seeds 11 12
-    python benchmarks/rule.py choose --data DIR --set small --weights even tenth --shrink 4 \\
+    python benchmarks/rule.py choose --data DIR --set small --weights even --shrink 4 \\
         --variant grows grows+fast --precision bf16    # what the learning rate asks, on a CPU
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
@@ -49,7 +49,6 @@ CHOSEN = True
 WEIGHTS: dict[str, Callable[[int], str]] = {  # of the loss, by the number of classes
     "jal": lambda k: f"{max(1.0, k / 20):g}*nce + amse(a={30 if k <= 20 else 20})",  # as published
     "even": lambda k: f"{k / 2:g}*nce + amse(a={2 * k})",  # the passive part's is the same for all
-    "tenth": lambda k: f"{k / 20:g}*nce + 0.1*amse(a={2 * k})",  # for ten times the learning rate
 }
 SHRINK = (1.0, 4.0, 16.0)
 HORIZON = 0.02  # of the average, as a share of all steps
@@ -315,7 +314,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("rule-data"), help="folder of the sets")
     parser.add_argument("--data-root", help="where CIFAR and MNIST lie")
     parser.add_argument("--set", choices=list(SETS), nargs="+", default=["cifar10", "pairs"])
-    parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=["jal", "even"])
+    parser.add_argument("--weights", choices=list(WEIGHTS), nargs="+", default=list(WEIGHTS))
     parser.add_argument("--shrink", type=float, nargs="+", default=list(SHRINK))
     parser.add_argument(
         "--variant",

@@ -72,6 +72,7 @@ def test_labels_are_found_again(dataset, protocol):
         except UsageError:  # a method without settings here, which is no sum of losses
             continue
         at |= {k: v for k, v in found.brings.items() if k == "shrink"}
+        at |= {"lr": DATASETS[dataset].protocols[protocol].lr}
         assert label_of(found.loss, dataset, **at) == method.label
         assert method_named(method.label) == method_named(name) == name
 

@@ -136,7 +136,8 @@ def test_auto_is_the_best_on_average_of_what_was_tried_in_all_four_cells(page):
     for classes in (10, 100):
         text = page.rule.WEIGHTS["even"](classes)
         dataset = {10: "cifar10", 100: "cifar100"}[classes]
-        assert Run(loss=text).resolve().loss == Run(dataset=dataset, loss=AUTO).resolve().loss
+        auto = Run(dataset=dataset, loss=AUTO, lr=0.01).resolve()
+        assert Run(loss=text).resolve().loss == auto.loss
     assert AUTO_BRINGS["ema_horizon"] == page.rule.HORIZON
 
 
@@ -210,13 +211,20 @@ def _behind_chosen(page: ModuleType, record: Record) -> float:
     return 100 * (page._chosen(record) - record.column("test_accuracy_ema")[-1])
 
 
-def test_what_the_page_says_of_a_large_learning_rate_was_measured(page):
-    (fast,) = [
-        r for r in page.committed("choose").values()
-        if (page.rule.set_of(r.run), r.run.lr, r.run.rate, r.run.shrink) == ("pairs", 0.1, 0.8, 4)
-    ]  # fmt: skip
-    last = 100 * fast.column("test_accuracy")[-1]
-    assert (round(last), round(100 * page._chosen(fast))) == (43, 95)
+def test_what_the_page_says_of_learning_rates_was_measured(page):
+    at: dict[tuple[str, float, float], Record] = {}
+    for record in page.committed("choose").values():
+        run = record.run
+        how = (run.seed, run.shrink, run.shrink_schedule, run.ema_horizon, run.lr_floor)
+        if how == (10, 4.0, "linear", page.rule.HORIZON, 0.0):
+            at[page.rule.set_of(run), run.rate, run.lr] = record
+    for rate in page.rule.SETS["small"]["rates"]:
+        usual, fast = (page._chosen(at["small", rate, lr]) for lr in (0.01, 0.1))
+        assert usual > fast
+    usual, fast = (at["pairs", 0.8, lr] for lr in (0.01, 0.1))
+    assert (round(100 * page._chosen(fast)), fast.column("chosen_epoch")[-1]) == (95, 5)
+    assert fast.column("test_accuracy_ema")[-1] < usual.column("test_accuracy_ema")[-1]
+    assert Run(dataset="cifar100", loss=AUTO).resolve().loss == "5*nce + 0.1*amse(a=200)"
 
 
 def test_what_the_page_says_of_tables_was_measured(page):

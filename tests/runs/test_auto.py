@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from noiseproof import UsageError
 from noiseproof.catalogue import AUTO, DATASETS, DataSummary
 from noiseproof.catalogue._auto import AUTO_BRINGS, auto_setting
 from noiseproof.runs import Run
+from noiseproof.train import fit
 
 CONDITIONS = [
     {"noise": "symmetric", "rate": 0.8}, {"noise": "symmetric", "rate": 0.2},
@@ -25,10 +27,38 @@ def test_it_is_one_setting_whatever_the_noise(dataset):
         assert (run.weight_decay, run.l1, run.holdout) == (0.0, 0.0, 0.1)
         assert run.method == AUTO
     (one,) = found
-    assert one == (auto_setting(DATASETS[dataset].num_classes).loss, *AUTO_BRINGS.values())
+    entry = DATASETS[dataset]
+    expected = auto_setting(entry.num_classes, entry.protocols["paper"].lr).loss
+    assert one == (expected, *AUTO_BRINGS.values())
 
 
-def test_the_loss_follows_from_the_number_of_classes_alone():
+@pytest.mark.parametrize(
+    ("given", "loss"),
+    [
+        ({}, "5*nce + amse(a=20)"), ({"lr": 0.1}, "0.5*nce + 0.1*amse(a=20)"),
+        ({"lr": 0.04}, "1.25*nce + 0.25*amse(a=20)"), ({"lr": 0.001}, "5*nce + amse(a=20)"),
+        ({"optimizer": "adamw", "lr": 0.1}, "5*nce + amse(a=20)"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_larger_learning_rate_has_a_smaller_loss(given, loss):
+    run = Run(dataset="cifar10", loss="auto", **given).resolve()
+    assert (run.loss, run.method) == (loss, AUTO)
+    assert f"auto is {loss} with" in Run(dataset="cifar10", loss="auto", **given).note()
+    other = Run(dataset="cifar10", loss=loss, **{**AUTO_BRINGS, "lr": 0.025}).resolve()
+    assert other.method != AUTO
+
+
+def test_the_same_rule_at_ten_times_the_learning_rate():
+    """What SGD does depends on lr times the loss, as long as no gradient is clipped."""
+    plain = {"loss": "auto", "epochs": 2, "clip": 0.0, "shrink_limit": 0.0, "device": "cpu"}
+    usual, fast = (fit(Run(lr=lr, **plain)) for lr in (0.01, 0.1))
+    assert usual.run.loss != fast.run.loss
+    for one, two in zip(usual.network.parameters(), fast.network.parameters(), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-3)
+
+
+def test_the_loss_follows_from_the_number_of_classes_and_the_learning_rate():
     def loss(classes: int) -> str:
         data = DataSummary("features", (5,), 3000, classes, tested=True)
         run = Run(loss="auto").resolve(overrides={"data": "own"}, data=data)
@@ -36,7 +66,7 @@ def test_the_loss_follows_from_the_number_of_classes_alone():
         return run.loss
 
     assert loss(10) == Run(dataset="cifar10", loss="auto").resolve().loss
-    assert loss(100) == Run(dataset="cifar100", loss="auto").resolve().loss
+    assert loss(100) == Run(dataset="cifar100", loss="auto", lr=0.01).resolve().loss
     assert loss(2) != loss(1000)
     with pytest.raises(UsageError, match="auto needs to know how many classes own has"):
         Run(loss="auto").resolve(overrides={"data": "own"})

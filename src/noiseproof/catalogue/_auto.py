@@ -1,7 +1,7 @@
 """One loss and one way to train with it, for any label noise: what ``auto`` stands for.
 
 Nothing in it depends on the noise or on the data set; the weights of the loss follow from the
-number of classes alone.
+number of classes and the learning rate.
 """
 
 from __future__ import annotations
@@ -21,49 +21,62 @@ AUTO_BRINGS: Mapping[str, Any] = {
 """The settings of a run that it brings, beside the loss."""
 
 
-def auto_setting(classes: int) -> Setting:
+LR = 0.01
+"""The learning rate of SGD that the weights are for."""
+
+
+def auto_setting(classes: int, lr: float = LR) -> Setting:
     """The loss and what is trained with it.
 
-    >>> auto_setting(10).loss, auto_setting(100).loss
-    ('5*nce + amse(a=20)', '50*nce + amse(a=200)')
+    >>> auto_setting(10).loss, auto_setting(100, lr=0.1).loss
+    ('5*nce + amse(a=20)', '5*nce + 0.1*amse(a=200)')
     """
-    return Setting(_loss(classes), "noiseproof", note=auto_note(classes), brings=AUTO_BRINGS)
+    loss = auto_loss(classes, lr)
+    return Setting(
+        loss, "noiseproof", note=auto_note({**AUTO_BRINGS, "loss": loss}), brings=AUTO_BRINGS
+    )
 
 
-def _loss(classes: int) -> str:
-    """Both parts pull as hard on a sample whatever the number of classes.
+def auto_loss(classes: int, lr: float = LR, optimizer: str = "sgd") -> str:
+    """The loss of a network that is trained with a learning rate.
 
-    The gradient of NCE shrinks with 1 / (K log K), and the passive part is 4 (1 - p_y) + ...
+    Both parts pull as hard on a sample whatever the number of classes: the gradient of NCE shrinks
+    with 1 / (K log K), and the passive part is 4 (1 - p_y) + ... . What SGD does depends on the
+    learning rate times the loss, so at ten times the rate a tenth of the loss is the same rule;
+    a smaller rate is a wish for shorter steps, and is left to be one. AdamW divides by the size
+    of the gradient, so that it makes no difference there.
     """
-    return syntax.canonical(f"{classes / 2:g}*nce + amse(a={2 * classes})")
+    weight = min(1.0, LR / lr) if lr and optimizer == "sgd" else 1.0
+    return syntax.canonical(f"{weight * classes / 2:.6g}*nce + {weight:.6g}*amse(a={2 * classes})")
 
 
-def auto_note(classes: int, settings: Mapping[str, Any] = AUTO_BRINGS) -> str:
-    """What it stands for, with settings that may have been given in place of its own."""
-    found = {**AUTO_BRINGS, **settings}
-    grows = " --shrink-schedule linear" if found["shrink_schedule"] == "linear" else ""
-    grows += f" --shrink-limit {limit:g}" if (limit := found["shrink_limit"]) else ""
-    parts = [f"--shrink {found['shrink']:g}{grows}" if found["shrink"] else ""]
-    if found["ema_horizon"]:
-        parts.append(f"averaged weights (--ema-horizon {found['ema_horizon']:g})")
-    if found["choose_epoch"]:
+def auto_note(settings: Mapping[str, Any]) -> str:
+    """What it stands for in a run with these settings, of which some may have been given."""
+    grows = " --shrink-schedule linear" if settings["shrink_schedule"] == "linear" else ""
+    grows += f" --shrink-limit {limit:g}" if (limit := settings["shrink_limit"]) else ""
+    parts = [f"--shrink {settings['shrink']:g}{grows}" if settings["shrink"] else ""]
+    if settings["ema_horizon"]:
+        parts.append(f"averaged weights (--ema-horizon {settings['ema_horizon']:g})")
+    if settings["choose_epoch"]:
         parts.append("the epoch that does best on held-out labels (--choose-epoch True)")
     parts = [part for part in parts if part]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-    return f"auto is {syntax.short(_loss(classes))}" + (f" with {listed}" if listed else "")
+    return f"auto is {syntax.short(settings['loss'])}" + (f" with {listed}" if listed else "")
 
 
-def is_auto(loss: str, classes: int | None) -> bool:
+def is_auto(loss: str, classes: int | None, lr: float = LR, optimizer: str = "sgd") -> bool:
     """Whether a canonical text is the loss of auto.
 
     Args:
         loss: the text.
         classes: of the data; None where that is not known, and the text alone tells.
+        lr: of the run.
+        optimizer: of the run.
 
     >>> is_auto(auto_setting(7).loss, None), is_auto(auto_setting(7).loss, 10)
     (True, False)
     """
     if classes is None:
-        found = re.match(r"(?:([\d.]+)\*)?nce \+ amse\b", loss)
-        classes = round(2 * float(found[1] or 1)) if found else 0
-    return classes >= 2 and loss == _loss(classes)
+        found = re.search(r"amse\(a=(\d+)\)$", loss)
+        classes = int(found[1]) // 2 if found else 0
+    return classes >= 2 and loss == auto_loss(classes, lr, optimizer)

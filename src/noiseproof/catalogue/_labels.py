@@ -7,7 +7,7 @@ import re
 
 from .. import syntax
 from .._errors import UsageError
-from ._auto import AUTO, is_auto
+from ._auto import AUTO, LR, is_auto
 from ._lookup import known_classes, method_named, setting_of
 from ._methods import METHODS, NLNL
 from ._setting import Setting
@@ -22,6 +22,8 @@ def label_of(
     rate: float = 0.0,
     protocol: str = "paper",
     shrink: float = 0.0,
+    lr: float = LR,
+    optimizer: str = "sgd",
     own_data: bool = False,
 ) -> str:
     """What a table calls a loss, given by its canonical text.
@@ -34,7 +36,7 @@ def label_of(
     ('NCE+RCE', '1*NCE+1*RCE')
     """
     classes = None if own_data else known_classes(dataset)
-    if shrink and is_auto(loss, classes):
+    if shrink and is_auto(loss, classes, lr, optimizer):
         return METHODS[AUTO].label
     found = _labels(dataset, noise, rate, protocol).get(loss)
     if found is not None:

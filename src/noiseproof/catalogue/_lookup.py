@@ -15,7 +15,7 @@ from .. import syntax
 from .._errors import UsageError
 from .._hints import nearest
 from ._auto import AUTO, auto_setting
-from ._datasets import DATASETS
+from ._datasets import DATASETS, protocol_of
 from ._methods import METHODS, NLNL, PAPER
 from ._noises import CLEAN
 from ._setting import Setting
@@ -132,7 +132,7 @@ def resolve_loss(
         classes = known_classes(dataset) if classes is None else classes
         if classes is None:
             raise UsageError(f"auto needs to know how many classes {dataset} has")
-        return auto_setting(classes)
+        return auto_setting(classes, protocol_of(protocol, dataset).lr)
     unpublished: UsageError | None = None
     if name is not None:
         if protocol == "authors" and METHODS[name].authors is None:

@@ -52,14 +52,17 @@ def resolve(
     brought = _brought(run, setting)
     holdout = _holdout(run, data, bool(brought["choose_epoch"]))
     values = _settings(run, dataset, data, holdout)
-    if setting.loss == catalogue.NLNL:
+    loss = setting.loss
+    if is_auto(run.loss) and "loss" not in given:
+        loss = catalogue.auto_loss(_classes(dataset, data), values["lr"], values["optimizer"])
+    if loss == catalogue.NLNL:
         check_nlnl(run)
         values["epochs"] *= _NLNL_EPOCHS if run.epochs is None else 1
     if run.warmup >= values["epochs"]:
         raise UsageError(f"warmup={run.warmup:g} epochs leaves none of epochs={values['epochs']}")
     values["model"] = _network(values["model"], given, own)
     own_parts = "loss" in given or "network" in given or is_import(values["model"])
-    if imports and not own_parts and not is_import(setting.loss) and not _uses_own(setting.loss):
+    if imports and not own_parts and not is_import(loss) and not _uses_own(loss):
         imports = ()  # it needs none of them: their files are no part of what it is
     if run.weights:
         values["weights"] = own.file(run.weights, "weights")
@@ -76,7 +79,7 @@ def resolve(
         values["schedule_by"] = "epoch"
     return ResolvedRun(**values | {
         "dataset": dataset, "noise": noise, "rate": rate, "variant": variant,
-        "loss": setting.loss, "imports": imports, "precision": precision(run, on_gpu),
+        "loss": loss, "imports": imports, "precision": precision(run, on_gpu),
         "overrides": tuple(sorted(given)), "name": check_name(name) if name else "",
         "paths": tuple(own.paths.items()),
     })  # fmt: skip
@@ -91,9 +94,7 @@ def note_of(run: Run) -> str:
         return ""
     imported(run, Own())
     if is_auto(run.loss):
-        listed = catalogue.DATASETS.get(dataset)
-        classes = (content or listed).classes  # type: ignore[union-attr]  # one is there
-        return catalogue.auto_note(len(classes), run.resolve().settings())
+        return catalogue.auto_note(run.resolve().settings())
     return catalogue.resolve_loss(
         run.loss, dataset, noise=noise, rate=rate, protocol=run.protocol
     ).note
@@ -178,6 +179,10 @@ def _loss(
     if _uses_own(found.loss, but_of=own.modules):
         given["loss"] = found.loss  # nobody can tell it from another of that name
     return found
+
+
+def _classes(dataset: str, data: catalogue.DataSummary | None) -> int:
+    return catalogue.DATASETS[dataset].num_classes if data is None else data.classes
 
 
 def _brought(run: Run, setting: catalogue.Setting) -> dict[str, Any]:

@@ -164,7 +164,8 @@ class ResolvedRun:
             return without_digest(self.loss)
         return catalogue.label_of(
             self.loss, self.dataset, noise=self.noise, rate=self.rate, protocol=self.protocol,
-            shrink=self.shrink, own_data="data" in self.overrides,
+            shrink=self.shrink, lr=self.lr, optimizer=self.optimizer,
+            own_data="data" in self.overrides,
         )  # fmt: skip
 
     @property
