@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from statistics import fmean, stdev
 from typing import Any
 
@@ -24,7 +25,8 @@ MISSING = "not measured"
 _SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits", "small": "CIFAR-10"}
 PUBLISHED = ("JAL-CE", "ANL-CE")
 NO_LIMIT = "auto, no limit"
-READ = {"": "", " averaged": "_ema", " held out": "_chosen"}  # the column of each reading of a run
+HELD_OUT = ", held out"
+READ = {"": "", ", averaged": "_ema", HELD_OUT: "_chosen"}  # the column of each reading of a run
 _NEWS = "train.csv.gz"  # what NoisyAG-News is called by its file
 
 
@@ -118,20 +120,24 @@ def proof_table(name: str) -> str:
     if not records:
         return f"Not measured yet: `python benchmarks/rule.py proof {name}`."
     rivals = [*PUBLISHED, "CE"] if name == "news" else PUBLISHED
-    rows = []
-    for cell in rule.CELLS[name]:
-        noise, rate = cell.get("noise", GIVEN), cell.get("rate", 0.0)
-        alike = [r for r in records if (r.run.noise, r.run.rate) == (noise, rate)]
-        ours = [r for r in alike if r.run.method == "auto"]
-        texts = [mean([100 * _ends_with(r) for r in ours])]
-        for rival in rivals:
-            of = [r for r in alike if r.run.method == rival and not r.run.shrink]
-            for reading, column in READ.items():
-                chosen = [r for r in of if r.run.choose_epoch == (reading == " held out")]
-                texts.append(mean([100 * r.column(TEST_ACCURACY + column)[-1] for r in chosen]))
-        rows.append((cell_title(cell), *texts, mean([_regret(r) for r in ours])))
-    head = ("labels", "auto", *(r + reading for r in rivals for reading in READ), "regret of auto")
-    return "\n".join(table(head, rows)).rstrip()
+    by_cell = [_of_cell(records, cell) for cell in rule.CELLS[name]]
+    ours = [[r for r in alike if r.run.method == "auto"] for alike in by_cell]
+    rows = [("`auto`", *(mean([100 * _ends_with(r) for r in of]) for of in ours))]
+    for rival, (reading, column) in product(rivals, READ.items()):
+        wanted = (rival, 0.0, reading == HELD_OUT)
+        texts = []
+        for alike in by_cell:
+            of = [r for r in alike if (r.run.method, r.run.shrink, r.run.choose_epoch) == wanted]
+            texts.append(mean([100 * r.column(TEST_ACCURACY + column)[-1] for r in of]))
+        if set(texts) != {MISSING}:
+            rows.append((f"{rival}{reading}", *texts))
+    rows.append(("regret of `auto`", *(mean([_regret(r) for r in of]) for of in ours)))
+    return "\n".join(table(("", *map(cell_title, rule.CELLS[name])), rows)).rstrip()
+
+
+def _of_cell(records: Iterable[Record], cell: Mapping[str, Any]) -> list[Record]:
+    labels = (cell.get("noise", GIVEN), cell.get("rate", 0.0))
+    return [r for r in records if (r.run.noise, r.run.rate) == labels]
 
 
 def limits_table() -> str:

@@ -47,10 +47,11 @@ def test_of_the_proof_every_number_is_in_its_column(page, monkeypatch):
     kept = {record.hash: record for record in records}
     monkeypatch.setattr(page, "committed", lambda kind: kept)
     table = cells(page.proof_table("cifar100"))
-    assert table["symmetric 0.8"] == [
-        "70.0", "50.0", "30.0", page.MISSING, "40.0", "30.0", page.MISSING, "0.0",
-    ]  # fmt: skip
-    assert set(table["asymmetric 0.4"]) == {page.MISSING}
+    assert {row: of[0] for row, of in table.items()} == {
+        "`auto`": "70.0", "JAL-CE": "50.0", "JAL-CE, averaged": "30.0", "ANL-CE": "40.0",
+        "ANL-CE, averaged": "30.0", "regret of `auto`": "0.0",
+    }  # fmt: skip
+    assert {cell for of in table.values() for cell in of[1:]} == {page.MISSING}
     assert "python benchmarks/rule.py proof cifar10`" in page.proof_table("cifar10")
 
 
@@ -62,9 +63,9 @@ def test_texts_are_found_by_their_file(page, monkeypatch, tmp_path):
     runs = page.rule.proof("news", [0], tmp_path)
     records = [made_up(run, accuracies[run.loss], [0.1, 0.7, 0.3], chosen=2) for run in runs]
     monkeypatch.setattr(page, "committed", lambda kind: {r.hash: r for r in records})
-    (row,) = cells(page.proof_table("news")).values()
-    assert row == ["70.0", "50.0", "30.0", "70.0", "40.0", "30.0", "70.0", "30.0", "30.0", "70.0",
-                   "0.0"]  # fmt: skip
+    assert [of for (of,) in cells(page.proof_table("news")).values()] == [
+        "70.0", "50.0", "30.0", "70.0", "40.0", "30.0", "70.0", "30.0", "30.0", "70.0", "0.0",
+    ]  # fmt: skip
 
 
 def test_of_the_choice_seeds_are_one_row(page, monkeypatch, tmp_path):
@@ -257,6 +258,26 @@ def test_what_the_page_says_of_tables_was_measured(page):
     limits = {line.split("|")[1].strip(): line for line in page.limits_table().splitlines()}
     assert "| 79.1 (78.8) | 79.5 (72.8) |" in limits["mean"]
     assert AUTO_BRINGS["shrink_limit"] == 0.1
+
+
+def test_what_the_page_says_of_peoples_mistakes_was_measured(page):
+    of: dict[str, list[Record]] = {}
+    for record in page.committed("proof").values():
+        if page.without_digest(record.run.dataset) == page._NEWS:
+            name = record.run.method + (page.HELD_OUT if record.run.choose_epoch else "")
+            of.setdefault(name, []).append(record)
+    assert {len(alike) for alike in of.values()} == {3}
+    ends = {name: 100 * fmean(map(page._ends_with, alike)) for name, alike in of.items()}
+    auto = ends.pop(f"auto{page.HELD_OUT}")
+    assert abs(auto - ends["JAL-CE"]) < 0.15
+    assert 0 < auto - ends["CE"] < 0.5
+    assert max(ends, key=ends.__getitem__) == f"ANL-CE{page.HELD_OUT}"
+    assert round(ends[f"ANL-CE{page.HELD_OUT}"] - auto, 1) == 0.9
+    ours = of[f"auto{page.HELD_OUT}"]
+    assert round(100 * fmean(r.column("memorised")[-1] for r in ours)) == 99
+    agreed = [100 * r.column("validation_accuracy_ema")[-1] for r in ours]
+    assert round(fmean(agreed)) == 85
+    assert min(agreed) > 80 == round(100 - 100 * fmean(r.about["noise_rate"] for r in ours))
 
 
 def _of_label_wave(page: ModuleType, record: Record) -> float:
