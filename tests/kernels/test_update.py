@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from noiseproof import kernels
-from noiseproof.kernels import _sgd
+from noiseproof.kernels import _update
 from noiseproof.train.optimizers._adamw import adamw as plain_adamw
 from noiseproof.train.optimizers._sgd import sgd as plain_sgd
 
@@ -27,8 +27,8 @@ def test_sgd_as_plain_pytorch(
     kernel_device, num_compute, nesterov, decay, clip, l1, num_decayed, shrink, max_partials,
     monkeypatch,
 ):  # fmt: skip
-    monkeypatch.setattr(_sgd, "_NORM_BLOCK", 512)
-    monkeypatch.setattr(_sgd, "_MAX_PARTIALS", max_partials)
+    monkeypatch.setattr(_update, "_NORM_BLOCK", 512)
+    monkeypatch.setattr(_update, "_MAX_PARTIALS", max_partials)
     size = 2500
     torch.manual_seed(0)
     start = [torch.randn(size, device=kernel_device) for _ in range(2)]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
-from ._sgd import UPDATE_BLOCK, partial_squared_norms
+from ._update import launch
 
 
 def adamw(
@@ -42,23 +41,15 @@ def adamw(
     Returns:
         The norm of the gradient before clipping, a float32 tensor of one element.
     """
-    from . import _adamw_kernels as kernels
+    from ._adamw_kernels import update
 
-    size, num_compute = weights.numel(), compute_grad.numel()
-    partials = partial_squared_norms(weights, compute_grad, grad, l1)
-    norm = torch.empty((), device=weights.device)
     step.add_(1)
     # Numbers become float32 on their way: 1 - beta and log(beta) would lose their digits there.
-    kernels.update[(-(-size // UPDATE_BLOCK),)](
-        compute_grad if num_compute else grad, grad, weights, exp_avg, exp_avg_sq, step,
-        compute_weights if num_compute else weights, lr, partials, norm,
-        num_compute, size, len(partials), 1 - beta1, _log(beta1), beta2, 1 - beta2, _log(beta2),
-        eps, weight_decay, clip, l1, size if num_decayed is None else num_decayed,
-        lr if shrink is None else shrink,
-        CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0, SHRINK=shrink is not None,
-        PARTIALS=1 << max(0, len(partials) - 1).bit_length(), BLOCK=UPDATE_BLOCK,
+    return launch(
+        update, weights, compute_grad, grad, lr, compute_weights, clip, l1, num_decayed, shrink,
+        exp_avg=exp_avg, exp_avg_sq=exp_avg_sq, step=step, rest1=1 - beta1, log_beta1=_log(beta1),
+        beta2=beta2, rest2=1 - beta2, log_beta2=_log(beta2), eps=eps, weight_decay=weight_decay,
     )  # fmt: skip
-    return norm
 
 
 def _log(beta: float) -> float:

@@ -1,4 +1,4 @@
-"""The second kernel of :func:`noiseproof.kernels.adamw`; the first is that of SGD.
+"""The second kernel of :func:`noiseproof.kernels.adamw`.
 
 P is the number of weights, M that of the weights with a copy in the compute dtype, which come
 first.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ._sgd_kernels import load_grad
+from ._update_kernels import clipped_grad, store_weights
 
 
 @triton.jit
@@ -60,15 +60,12 @@ def update(
         PARTIALS: the power of 2 from ``num_partials`` on.
         BLOCK: weights for each program.
     """
-    i = tl.arange(0, PARTIALS)
-    total_norm = tl.sqrt(tl.sum(tl.load(partials + i, i < num_partials, 0.0), 0))
-    if tl.program_id(0) == 0:
-        tl.store(norm, total_norm)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
-    g = load_grad(compute_grad, grad, weights, at, num_compute, size, l1, L1)
-    if CLIP:
-        g = g * tl.minimum(clip / (total_norm + 1e-6), 1.0)
+    g = clipped_grad(
+        compute_grad, grad, weights, at, partials, norm, num_compute, size, num_partials, clip, l1,
+        CLIP, L1, PARTIALS,
+    )  # fmt: skip
     count, rate = tl.load(step), tl.load(lr)
     w = tl.load(weights + at, inside, 0.0)
     w = tl.where(at < num_decayed, w * (1.0 - rate * weight_decay), w)
@@ -79,9 +76,4 @@ def update(
     tl.store(exp_avg_sq + at, v, inside)
     root = tl.sqrt(v) / tl.sqrt(_bias_correction(count, log_beta2)) + eps
     w -= rate / _bias_correction(count, log_beta1) * (m / root)
-    if SHRINK:
-        s = tl.load(shrink)
-        w -= tl.minimum(tl.maximum(w, -s), s)
-    tl.store(weights + at, w, inside)
-    if COPY:
-        tl.store(compute_weights + at, w.to(compute_weights.dtype.element_ty), at < num_compute)
+    store_weights(w, weights, compute_weights, at, inside, num_compute, shrink, COPY, SHRINK)

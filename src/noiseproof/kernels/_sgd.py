@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-_MAX_PARTIALS = 1024  # programs of the first kernel, each with one partial sum
-_NORM_BLOCK = 4096  # elements of the gradient that a program of it reads at a time
-UPDATE_BLOCK = 1024  # weights for each program of the second kernel
+from ._update import launch
 
 
 def sgd(
@@ -39,32 +36,10 @@ def sgd(
     Returns:
         The norm of the gradient before clipping, a float32 tensor of one element.
     """
-    from . import _sgd_kernels as kernels
+    from ._sgd_kernels import update
 
-    size, num_compute = weights.numel(), compute_grad.numel()
-    partials = partial_squared_norms(weights, compute_grad, grad, l1)
-    norm = torch.empty((), device=weights.device)
-    kernels.update[(-(-size // UPDATE_BLOCK),)](
-        compute_grad if num_compute else grad, grad, weights, momentum_buffer,
-        compute_weights if num_compute else weights, lr, partials, norm,
-        num_compute, size, len(partials), momentum, weight_decay, clip, l1,
-        size if num_decayed is None else num_decayed, lr if shrink is None else shrink,
-        NESTEROV=nesterov, CLIP=clip > 0, L1=l1 > 0, COPY=num_compute > 0,
-        DECAY_ALL=num_decayed is None, SHRINK=shrink is not None,
-        PARTIALS=1 << max(0, len(partials) - 1).bit_length(), BLOCK=UPDATE_BLOCK,
+    return launch(
+        update, weights, compute_grad, grad, lr, compute_weights, clip, l1, num_decayed, shrink,
+        momentum_buffer=momentum_buffer, momentum=momentum, weight_decay=weight_decay,
+        NESTEROV=nesterov, DECAY_ALL=num_decayed is None,
     )  # fmt: skip
-    return norm
-
-
-def partial_squared_norms(weights: Tensor, compute_grad: Tensor, grad: Tensor, l1: float) -> Tensor:
-    """Sums of the squares of parts of the gradient, with that of the L1 penalty; float32."""
-    from . import _sgd_kernels as kernels
-
-    size, num_compute = weights.numel(), compute_grad.numel()
-    num_partials = min(_MAX_PARTIALS, -(-size // _NORM_BLOCK))
-    partials = torch.empty(num_partials, device=weights.device)
-    kernels.partial_squared_norms[(num_partials,)](
-        compute_grad if num_compute else grad,  # never read
-        grad, weights, partials, num_compute, size, l1, L1=l1 > 0, BLOCK=_NORM_BLOCK,
-    )  # fmt: skip
-    return partials
