@@ -207,6 +207,19 @@ def test_what_the_page_says_of_the_chosen_epoch_was_measured(page):
     assert round(max(_of_label_wave(page, r) for runs in every.values() for r in runs)) == 30
 
 
+def test_averages_over_neighbouring_epochs_find_no_better_one(page):
+    gained: dict[tuple[str, int], list[float]] = {}
+    for record in page.committed("choose").values():
+        held_out = record.column("validation_accuracy_ema")
+        for span in (1, 2, 3, 4):  # epochs on each side
+            means = [fmean(held_out[max(0, i - span) : i + span + 1]) for i in range(len(held_out))]
+            best = max(range(len(means)), key=means.__getitem__)
+            there = 100 * record.column("test_accuracy_ema")[best]
+            key = (page.rule.set_of(record.run), span)
+            gained.setdefault(key, []).append(there - 100 * page._chosen(record))
+    assert max(abs(fmean(gained[name, s])) for name in ("pairs", "cifar10") for s in (1, 4)) < 0.1
+
+
 def _behind_chosen(page: ModuleType, record: Record) -> float:
     """How many points the averaged weights of the last epoch are behind those chosen."""
     return 100 * (page._chosen(record) - record.column("test_accuracy_ema")[-1])
