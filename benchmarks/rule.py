@@ -8,6 +8,7 @@
     python benchmarks/rule.py choose --data DIR --set small --weights even --shrink 4 \\
         --variant grows grows+fast --precision bf16    # what the learning rate asks, on a CPU
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
+    python benchmarks/rule.py proof cifar100 --loss auto   # of its runs those with this loss
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
     python benchmarks/rule.py keep choose              # into rule/choose.jsonl, beside this file
 
@@ -89,6 +90,9 @@ CELLS: dict[str, list[dict[str, Any]]] = {
     ],
     "news": [{}],  # the labels as people gave them
 }  # fmt: skip
+PUBLISHED = ("jal-ce", "anl-ce")
+RIVALS = {"cifar10": PUBLISHED, "cifar100": PUBLISHED, "news": (*PUBLISHED, "ce")}
+"""What auto is held against."""
 PARTS: dict[str, dict[str, Any]] = {
     "auto": {},
     "without the penalty": {"shrink": 0.0},  # the protocol's weight decay
@@ -165,8 +169,10 @@ def choice(
     return runs
 
 
-def proof(name: str, seeds: Iterable[int], folder: Path = Path()) -> list[Run]:
-    """The rule and what it is held against, cell by cell."""
+def proof(
+    name: str, seeds: Iterable[int], folder: Path = Path(), losses: Iterable[str] | None = None
+) -> list[Run]:
+    """The rule and what it is held against, cell by cell; all of it, or some losses."""
     if not CHOSEN:
         raise SystemExit("auto is not what was chosen yet: choose first, and commit the setting")
     known: dict[str, Any] = {"dataset": name}
@@ -178,11 +184,11 @@ def proof(name: str, seeds: Iterable[int], folder: Path = Path()) -> list[Run]:
     for seed, cell in product(seeds, CELLS[name]):
         at = {**known, "seed": seed, **cell}
         runs.append(Run(**at, loss="auto"))
-        for published in ("jal-ce", "anl-ce", *(["ce"] if name == "news" else [])):
+        for published in RIVALS[name]:
             runs.append(Run(**at, loss=published, ema_horizon=HORIZON))
             if name != "cifar100":
                 runs.append(Run(**at, loss=published, ema_horizon=HORIZON, choose_epoch=True))
-    return runs
+    return [run for run in runs if losses is None or run.loss in losses]
 
 
 def parts(name: str, seeds: Iterable[int]) -> list[Run]:
@@ -340,6 +346,8 @@ def main() -> None:
     parser.add_argument("which", nargs="?", default="", help="a folder, data set or kind of runs")
     parser.add_argument("--out", type=Path, default=Path("runs-rule"))
     parser.add_argument("--dry-run", action="store_true")
+    losses = ["auto", *RIVALS["news"]]
+    parser.add_argument("--loss", choices=losses, nargs="+", help="of the proof, these alone")
     add_choice(parser)
     given = parser.parse_args()
     if given.what == "data":
@@ -354,7 +362,7 @@ def main() -> None:
     elif given.what == "choose":
         train(chosen(given), "choose", given)
     else:
-        train(proof(given.which, given.seeds or [0], given.data), "proof", given)
+        train(proof(given.which, given.seeds or [0], given.data, given.loss), "proof", given)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ import rule
 
 MISSING = "not measured"
 _SETS = {"cifar10": "CIFAR-10", "pairs": "pairs of digits", "small": "CIFAR-10"}
-PUBLISHED = ("JAL-CE", "ANL-CE")
 NO_LIMIT = "auto, no limit"
 HELD_OUT = ", held out"
 READ = {"": "", ", averaged": "_ema", HELD_OUT: "_chosen"}  # the column of each reading of a run
@@ -119,7 +118,7 @@ def proof_table(name: str) -> str:
     ]  # fmt: skip
     if not records:
         return f"Not measured yet: `python benchmarks/rule.py proof {name}`."
-    rivals = [*PUBLISHED, "CE"] if name == "news" else PUBLISHED
+    rivals = [loss.upper() for loss in rule.RIVALS[name]]
     by_cell = [_of_cell(records, cell) for cell in rule.CELLS[name]]
     ours = [[r for r in alike if r.run.method == "auto"] for alike in by_cell]
     rows = [("`auto`", *(mean([100 * _ends_with(r) for r in of]) for of in ours))]

@@ -115,6 +115,8 @@ def test_the_proof_waits_for_the_choice(rule, monkeypatch):
     assert Counter(run.method for run in runs)["auto"] == 2 * 7
     runs = [run.resolve() for run in rule.proof("cifar100", [0])]
     assert Counter(run.method for run in runs) == {"auto": 4, "JAL-CE": 4, "ANL-CE": 4}
+    alone = rule.proof("cifar100", [0], losses=["auto"])
+    assert [run.resolve().hash for run in alone] == [r.hash for r in runs if r.method == "auto"]
 
 
 def test_the_proof_on_texts(rule, tmp_path, monkeypatch):
