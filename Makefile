@@ -13,7 +13,7 @@ demo: $(VENV)/.demo  ## the whole idea on small digits in about a minute, and a 
 test: lint  ## lint, types and tests: what CI runs
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
-check: lint  ## while editing: lint, types and of every room's tests the quick ones, a few of each
+check: lint  ## while editing: lint, types and of all tests the quick ones, a few of each
 	$(BIN)/python -m pytest -n auto --dist worksteal --quick
 
 test-long: $(VENV)/.installed  ## the many-times versions of the slow tests

@@ -29,13 +29,14 @@ html_copy_source = False
 
 CONTENTS = {
     "Use": (
-        "start", "which-loss", "choose", "one-rule", "own-data", "find-wrong-labels", "imbalance",
-        "export",
+        "start", "which-loss", "choose", "one-rule", "own-data", "training", "find-wrong-labels",
+        "imbalance", "export",
     ),
-    "In your trainer": ("trainers/index", "trainers/*"),
+    "In your trainer": ("trainers/index", "trainers/pytorch", "trainers/*"),
     "Recipes": ("recipes/index", "recipes/*"),
-    "Understand": ("losses", "active-or-passive", "noise", "theory", "paper-notes"),
-    "Experiments": ("training", "reproduction"),
+    "Understand": (
+        "losses", "active-or-passive", "noise", "theory", "paper-notes", "reproduction",
+    ),
     "Reference": ("api/index", "stability", "CHANGELOG"),
     "Contribute": ("CONTRIBUTING", "ARCHITECTURE"),
     "More": ("*",),

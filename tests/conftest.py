@@ -34,7 +34,7 @@ with contextlib.suppress(ImportError):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="where the tests of the losses run: cpu, cuda")
-    parser.addoption("--quick", action="store_true", help="some of every room's tests: make check")
+    parser.addoption("--quick", action="store_true", help="some of all tests: make check")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,15 @@ def test_mistakes_are_one_line(run, file, tmp_path):
         assert error.count("\n") == 1
     np.savez(tmp_path / "x.npz", x=np.zeros(3))
     assert "probabilities" in run("audit", tmp_path / "x.npz")[2]
+
+
+def test_what_the_page_needs_is_asked_for_before_training(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, out, error = run("audit", "--dataset", "digits", "--out", tmp_path / "out")
+    assert code != 0
+    assert 'pip install "noiseproof[report]"' in error
+    assert "training" not in out
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -93,6 +93,11 @@ def test_lemma_1_fails_for_losses_that_are_not_symmetric(text):
     assert high > 1.1 * low
 
 
+@pytest.mark.parametrize("text", ["unhinged", "symmetrize(fl)"])
+def test_where_values_cancel_the_sum_is_zero(text):
+    assert noiseproof.losses.class_sum_range(noiseproof.parse(text), K) == (0, 0)
+
+
 class TestSlips:
     """Statements that a numeric check contradicts; docs/paper-notes.md lists them for readers."""
 

@@ -86,6 +86,8 @@ def audit(
             raise UsageError(f"{flag} is {bound} or more; it was {value}")
     if cleanlab:  # before anything is trained
         require("cleanlab", "audit", "the ranking of cleanlab")
+    if apply is None:
+        require("jinja2", "report", "a page of suspects")
     if probabilities is not None:
         if annotator or apply or votes:
             raise UsageError("--annotator, --apply and --votes are for data: leave the file out")
