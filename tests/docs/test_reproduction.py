@@ -165,3 +165,19 @@ def test_no_more_than_this_can_be_gained_of_complementary_labels(docs):
         even = float(-(torch.tensor(0.9, dtype=torch.float64)).log())
         assert values.min() > least
         assert docs.reasons.gain(rate) == pytest.approx(even - least)
+
+
+def test_the_readme_begins_with_what_was_measured():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    said = re.search(
+        r"With 60 % of CIFAR-10's labels wrong `nce \+ rce` reaches (\d+) % on the test set, "
+        r"cross entropy (\d+) %",
+        text,
+    )
+    assert said is not None
+    for loss, percent in zip(("NCE+RCE", "CE"), said.groups(), strict=True):
+        found = runs("cifar10", loss=LOSSES[loss], noise="symmetric", rate=0.6, model="cnn8")
+        found = [r for r in found if r["settings"]["l1"] == 0 and r["settings"]["epochs"] == 120]
+        assert found
+        mean = sum(r["last"]["test_accuracy"] for r in found) / len(found)
+        assert round(100 * mean) == int(percent)
