@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import secrets
 import time
@@ -15,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import syntax
+from .. import models, syntax
 from .._errors import DivergedError, UsageError
 from .._hints import nearest
 from ..data import Dataset
@@ -343,7 +342,7 @@ def _check(overrides: Mapping[str, Any]) -> None:
 
 
 def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
+    return {k: models.copy_of(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import io
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import __version__, catalogue
+from .. import __version__, catalogue, models
 from .._errors import UsageError, level_outside
 from .._imports import is_import
 from ..results import FORMAT, Folder, accuracy_column, write_atomically, write_held_out
@@ -260,13 +259,13 @@ class Job:
         state.release()
         network.eval()
         if state.ema_weights is not None:
-            ema_network = copy.deepcopy(network)
+            ema_network = models.copy_of(network)
             state.write_back(ema_network, ema=True)
         path = None if self.folder is None else self.folder.path
         result = Result(self.run, self.history, path, network, ema_network, self.error)
         tensors = state.tensors()
         if (chosen := result.chosen_epoch) is not None and self.trainer.best is not None:
-            result = replace(result, last_network=copy.deepcopy(network))
+            result = replace(result, last_network=models.copy_of(network))
             best, last = self.trainer.best, chosen == len(self.history)
             ends_with = state.averaged() if last else (best.weights, best.buffers)
             state.write(network, *ends_with)
