@@ -174,8 +174,8 @@ class Job:
         """Go on from where rank 0 is, which alone has the folder; refuse other data than its."""
         if len(set(ranks.gather_objects(_digest_of_data(self.trainer)))) > 1:
             raise UsageError(
-                "the ranks were given different labels, or inputs or networks of another shape: "
-                "what is drawn for a run must be drawn from one seed on all ranks"
+                "the ranks were given different labels, or inputs or networks of another shape or "
+                "layout in memory: what is drawn for a run must be drawn from one seed on all ranks"
             )
         self.history = ranks.from_first(self.history)
         ranks.copy_first(self.trainer.state.frozen.values())
@@ -351,7 +351,9 @@ def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
 def _digest_of_data(trainer: RunTrainer) -> str:
     """What ranks must have in common; the weights they get from rank 0."""
     shapes = {name: tuple(tensor.shape) for name, tensor in trainer.state_dict().items()}
-    digest = hashlib.sha256(f"{shapes} {tuple(trainer.loader.inputs.shape)}".encode())
+    shapes["inputs"] = tuple(trainer.loader.inputs.shape)
+    # Weights are sent flat, so that another layout would be other weights.
+    digest = hashlib.sha256(f"{shapes} {trainer.state.channels_last}".encode())
     for labels in (trainer.loader.labels, trainer.test.labels):
         digest.update(labels.cpu().numpy().tobytes())
     return digest.hexdigest()
