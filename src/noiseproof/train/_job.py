@@ -26,6 +26,7 @@ from ._digest import difference
 from ._examples import keep_examples
 from ._measure import CHOSEN_EPOCH, PATIENCE, gave_classes_up
 from ._model import CHOSEN_MODEL, EMA_MODEL, INPUTS, MODEL
+from ._pack import Pack
 from ._ranks import Ranks
 from ._setup import Setup
 from ._trainer import RunTrainer
@@ -289,8 +290,10 @@ class Job:
                 if made is not None:
                     _save_network(made, self.folder.path / name)
         if self.error is None:
-            keep_examples(self.trainer, tensors, self.folder)
-            if (held_out := self.trainer.held_out(tensors)) is not None:
+            with Pack([self.trainer]).backend_flags():  # as it was tested, to the last digit
+                keep_examples(self.trainer, tensors, self.folder)
+                held_out = self.trainer.held_out(tensors)
+            if held_out is not None:
                 write_held_out(self.folder, held_out)
         if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
             self.description[DISBELIEVED] = self.trainer.disbelieved()
