@@ -156,7 +156,6 @@ class Job:
         self.folder = folder
         self.keep_model = keep_model
         self.history: list[Row] = []
-        self.trained = False  # an epoch, here and now
         self.error: str | None = None
         if folder is not None:
             check_same_run(run, folder, digests)
@@ -168,7 +167,7 @@ class Job:
                 self.trainer.load_state_dict(found.tensors)
                 self.history = found.history
                 before = folder.read_json("run.json") or {}
-                self.description |= {k: before[k] for k in (NOTES,) if k in before}
+                self.description |= {k: before[k] for k in (NOTES, DISBELIEVED) if k in before}
             folder.write_json("run.json", self.description)
 
     def agree(self, ranks: Ranks) -> None:
@@ -194,12 +193,14 @@ class Job:
         return catalogue.runs_per_gpu("" if self.own_network else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:
-        self.trained = True
         if self.history and self.history[0].keys() != row.keys():  # an older version measured less
             self.history = [dict.fromkeys(row, math.nan) | old for old in self.history]
         self.history.append(row)
         if self.folder is None:
             return
+        if self.run.noise == catalogue.GIVEN and len(self.history) == self.run.epochs:
+            self.description[DISBELIEVED] = self.trainer.disbelieved()  # no checkpoint has it
+            self.folder.write_json("run.json", self.description)
         tensors, wait = _on_host(self.trainer.state_dict())
         history = list(self.history)
         saved = Checkpoint(
@@ -295,9 +296,6 @@ class Job:
                 held_out = self.trainer.held_out(tensors)
             if held_out is not None:
                 write_held_out(self.folder, held_out)
-        if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
-            self.description[DISBELIEVED] = self.trainer.disbelieved()
-            self.folder.write_json("run.json", self.description)
         if not (self.folder.path / "run.json").exists():  # somebody removed the folder meanwhile
             self.folder.write_json("run.json", self.description)
         last = self.history[-1] if self.history else {}
