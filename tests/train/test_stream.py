@@ -185,6 +185,8 @@ def test_settings():
     assert (
         Run(dataset="cifar10", crop_size=0).resolve().hash == Run(dataset="cifar10").resolve().hash
     )
+    whole = Run(dataset="webvision", loss="ce", crop_size=0).resolve()
+    assert (whole.crop_size, whole.crop_scale) == (0, 0.0)
     with pytest.raises(ValueError, match="skip_unreadable is for data of your own"):
         Run(dataset="cifar10", skip_unreadable=True)
     with pytest.raises(ValueError, match="stream is one of auto, yes, no"):

@@ -233,6 +233,8 @@ def _settings(
             values[field.name] = value
     if run.crop is None and values["crop_size"]:
         values["crop"] = 0  # a part is cut out of the image itself, not of one with a border
+    if run.crop_scale is None and not values["crop_size"]:
+        values["crop_scale"] = 0.0  # there is no part that could be brought to a size
     return values
 
 
