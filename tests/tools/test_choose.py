@@ -233,7 +233,7 @@ def test_the_command_trains_that_run(tmp_path):
         writer.writerows(rows)
     run = Run(
         dataset=f"csv:{path}", label="kind", ignore=("b",), epochs=3, lr=0.003, flip=False,
-        loss="nce + 0.1*rce", skip_unreadable=True, decay_on="matrices",
+        loss="nce + 0.1*rce", skip_unreadable=True, decay_on="matrices", holdout=1 / 3,
     )  # fmt: skip
     words = shlex.split(command_of(run))
     assert words[:2] == ["noiseproof", "train"]

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from noiseproof import UsageError
@@ -107,6 +108,22 @@ def test_batch_norms_count_on_from_where_they_were(precision):
     network[1].num_batches_tracked.fill_(100)
     fit(tiny(precision=precision), network=network)
     assert int(network[1].num_batches_tracked) == 100 + 2 * STEPS
+
+
+def test_a_batch_norm_that_is_called_twice_in_a_step_counts_twice():
+    """Without momentum its statistics are the mean over all calls."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.head = nn.BatchNorm1d(64, momentum=None), nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.norm(self.norm(x.flatten(1))))
+
+    network = Twice()
+    fit(tiny(epochs=3), network=network)
+    assert int(network.norm.num_batches_tracked) == 3 * 2 * STEPS
 
 
 def test_bf16_trains_on_a_cpu():

@@ -15,6 +15,7 @@ from noiseproof.train import fit, load
 from noiseproof.train._choice import BestEpoch, clearly_better
 from noiseproof.train._pack import Pack
 from noiseproof.train._setup import Setup
+from noiseproof.train._trainer import RunTrainer
 
 from .subjects import StopError, but_seconds, own_data, same, stop_after, tiny, weights
 
@@ -112,6 +113,21 @@ def test_what_is_kept_of_samples_is_of_the_chosen_weights(precision, tmp_path):
     images = Setup().trainer(result.run).loader.inputs[[example.index for example in found]]
     expected = load(result.folder).predict_proba(images).max(1).values
     assert [e.probability for e in found] == pytest.approx(expected.tolist(), abs=0.05)
+
+
+def test_what_is_kept_of_samples_is_computed_as_in_a_test(tmp_path, monkeypatch):
+    """On one thread, where the network is small: several come to other last digits."""
+    found, eval_logits = [], RunTrainer._eval_logits
+
+    def counting(*args):
+        found.append(torch.get_num_threads())
+        return eval_logits(*args)
+
+    monkeypatch.setattr(RunTrainer, "_eval_logits", counting)
+    torch.set_num_threads(2)
+    fit(tiny(model="mlp", epochs=1, holdout=0.2), out=tmp_path)
+    assert found == [1] * 4  # test set and what is held out, examples and what is held out
+    assert torch.get_num_threads() == 2
 
 
 def test_where_the_last_is_as_good_it_is_the_last():

@@ -10,7 +10,7 @@ import torch
 
 from noiseproof.train import DivergedError, fit
 
-from .subjects import STEPS, run_folders, tiny
+from .subjects import STEPS, flat_net, run_folders, same, tiny, weights
 
 
 class Turning:
@@ -45,6 +45,15 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_what_was(value, tmp_pa
     with pytest.raises(DivergedError, match=message):  # it has ended: it is not tried again
         fit(run, out=tmp_path, name="x", loss=Turning(2 * STEPS + 2, value), on_epoch=kept.append)
     assert len(kept) == 2
+
+
+def test_a_network_that_diverged_can_be_trained_again():
+    network = flat_net()
+    before = weights(network)
+    with pytest.raises(DivergedError):
+        fit(tiny(), network=network, loss=Turning(STEPS + 2, math.nan))
+    assert same(weights(network), before)
+    assert fit(tiny(), network=network).history
 
 
 def test_a_gradient_that_is_no_number_stops_the_run_before_it_is_kept(tmp_path):

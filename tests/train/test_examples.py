@@ -127,6 +127,15 @@ def test_a_network_that_says_nan_has_nothing_to_show():
     assert make_examples(trainer, None) == []
 
 
+def test_an_output_beyond_the_classes_is_called_by_its_number():
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 12))
+    with torch.no_grad():
+        network[1].bias[11] = 1e3
+    run = tiny().resolve(overrides={"network": "Sequential"})
+    found = make_examples(Setup().trainer(run, network=network), None)
+    assert {example.predicted for example in found} == {"11"}
+
+
 def test_they_are_cleared_with_the_run_and_left_out_of_bundles(tmp_path):
     result = fit(tiny(), out=tmp_path / "runs")
     (record,) = read_results(tmp_path / "runs").records

@@ -9,6 +9,7 @@ from torch import nn
 from noiseproof import UsageError, models
 from noiseproof.train import _setup as setups
 from noiseproof.train import fit
+from noiseproof.train._job import _digest_of_data
 from noiseproof.train._setup import Setup
 from noiseproof.train._state import TrainState
 from noiseproof.train.optimizers._sgd import SGD
@@ -183,3 +184,12 @@ def test_a_checkpoint_of_another_layout_is_refused(layout, tmp_path):
     layout(True)
     with pytest.raises(UsageError, match="or in an older version; delete it to start anew"):
         fit(tiny(), network=network(), out=tmp_path, name="run")
+
+
+def test_ranks_of_different_layouts_are_refused(layout):
+    """As where one machine alone has oneDNN: weights are sent flat, in the order of rank 0."""
+    digests = []
+    for last in (False, True, True):
+        layout(last)
+        digests.append(_digest_of_data(Setup().trainer(tiny().resolve(), network=network())))
+    assert digests[0] != digests[1] == digests[2]

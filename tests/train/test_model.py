@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 from noiseproof import UsageError, cli, data
 from noiseproof.train import fit, load
+from noiseproof.train._model import Inputs, Model
 
 from .subjects import conv_net, flat_net, own_data, tiny
 
@@ -41,6 +43,31 @@ def test_any_layout_and_scale_gives_the_same(trained):
         torch.testing.assert_close(model.predict_proba(other), expected)
     torch.testing.assert_close(model.predict_proba(images, batch_size=3), expected)
     assert model.predict_proba(images[:0]).shape == (0, 10)
+
+
+class Viewing(torch.nn.Module):
+    """Flattens as tutorials do, which tensors that lie channels last do not allow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = torch.nn.Conv2d(3, 4, 3), torch.nn.Linear(64, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.body(x)
+        return self.head(x.view(len(x), -1))
+
+
+def test_any_layout_reaches_a_network_that_flattens_with_view():
+    images = own_data().test.images
+    model = Model(Viewing(), Inputs((3, 6, 6), (0.5,) * 3, (0.2,) * 3, ("a", "b", "c")))
+    expected = model.predict_proba(images)
+    for other in (
+        images.permute(0, 2, 3, 1).contiguous().numpy(),
+        images.to(memory_format=torch.channels_last),
+    ):
+        assert torch.equal(model.predict_proba(other), expected)
+    of_features = Model(Viewing(), dataclasses.replace(model.inputs, kind="features"))
+    assert of_features.predict_proba(torch.rand(5, 6, 6, 3).permute(0, 3, 1, 2)).shape == (5, 3)
 
 
 @pytest.mark.parametrize(

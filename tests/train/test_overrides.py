@@ -59,6 +59,29 @@ def test_own_network_holds_the_trained_weights(network):
     assert result.accuracy > 0.5
 
 
+def test_a_network_may_keep_what_it_has_computed():
+    """Such as features in training, which torch does not copy with the graph that they are of."""
+
+    class Keeping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.body, self.head, self.seen = nn.Linear(64, 32), nn.Linear(32, 10), {}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            features = self.body(x.flatten(1)).relu()
+            if self.training:
+                self.seen = {"features": [features]}
+            return self.head(features)
+
+    run = tiny(ema=0.5, holdout=0.2, choose_epoch=True)
+    result = fit(run, network=Keeping())
+    for made in (result.network, result.ema_network, result.last_network):
+        assert made.seen["features"][0].shape[1] == 32
+    one, other = fit_many([run, run], overrides={"network": result.network})
+    assert one.accuracy == other.accuracy
+
+
 def test_dropout_is_drawn_by_the_seed_and_anew_every_epoch():
     class Watching(nn.Module):
         def __init__(self) -> None:

@@ -20,7 +20,10 @@ from noiseproof._errors import UsageError
 from noiseproof.bench._worker import _warn
 from noiseproof.runs import Run
 from noiseproof.train import fit
+from noiseproof.train._job import Job
 from noiseproof.train._setup import Setup
+
+from .subjects import StopError
 
 CLASSES = ("ant", "bee", "cow", "dog")
 
@@ -83,6 +86,23 @@ def test_a_table_with_wrong_labels_by_one_command(tables, capsys, command):
     command("train", "--dataset", f"csv:{tables}/train.csv", "--test", tables / "test.csv",
             "--truth", "real", "--epochs", 20, "--device", "cpu")  # fmt: skip
     assert "this run has ended before" in capsys.readouterr().out  # another path, one content
+
+
+def test_what_the_network_did_not_believe_is_kept_with_its_last_epoch(tables, monkeypatch):
+    """A run that is killed at writing the rest does not predict its training set again."""
+    run = Run(dataset="csv:train.csv", truth="real", epochs=3, device="cpu")
+    whole = fit(run, out=tables / "whole")
+
+    def killed(*_):
+        raise StopError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "_finish", killed)
+        with pytest.raises(StopError):
+            fit(run, out=tables / "runs")
+    fit(run, out=tables / "runs")
+    expected = only(whole.folder).about["disbelieved"]
+    assert only(tables / "runs").about["disbelieved"] == expected != []
 
 
 def test_without_truth_and_test_set_no_column_needs_them(tables, capsys, command):

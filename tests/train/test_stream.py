@@ -165,6 +165,16 @@ def test_a_model_is_trained_on_a_part_and_predicts_the_middle(photos, tmp_path, 
         train.fit(run_on(photos, crop_size=20, crop=0))
 
 
+def test_a_part_is_cut_out_of_the_image_without_its_border(photos):
+    """Which suits the data where whole images are trained on."""
+    run = Run(dataset=f"folder:{photos}", image_size=16, epochs=1, device="cpu")
+    assert run.resolve().crop == 2
+    result = train.fit(dataclasses.replace(run, crop_size=12))
+    assert (result.run.crop, result.run.crop_size) == (0, 12)
+    with pytest.raises(ValueError, match="crop=2 pads images and crop_size=12 cuts them"):
+        train.fit(dataclasses.replace(run, crop_size=12, crop=2))
+
+
 def test_settings():
     plain = Run(dataset="webvision", loss="ce").resolve()
     kept = Run(dataset="webvision", loss="ce", stream="yes", cache="x", skip_unreadable=True)
@@ -175,6 +185,8 @@ def test_settings():
     assert (
         Run(dataset="cifar10", crop_size=0).resolve().hash == Run(dataset="cifar10").resolve().hash
     )
+    whole = Run(dataset="webvision", loss="ce", crop_size=0).resolve()
+    assert (whole.crop_size, whole.crop_scale) == (0, 0.0)
     with pytest.raises(ValueError, match="skip_unreadable is for data of your own"):
         Run(dataset="cifar10", skip_unreadable=True)
     with pytest.raises(ValueError, match="stream is one of auto, yes, no"):

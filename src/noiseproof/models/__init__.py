@@ -6,7 +6,7 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
-from ._factory import check_network, from_factory, imported, takes_channels_last
+from ._factory import check_network, copy_of, from_factory, imported, takes_channels_last
 from ._layers import AcceptsPaddedChannels, padded_channels
 from ._resnet import ResNet
 from ._weights import WeightsWarning, freeze, frozen_norms, load_weights
@@ -20,6 +20,7 @@ __all__ = [
     "WeightsWarning",
     "build",
     "check_network",
+    "copy_of",
     "freeze",
     "from_factory",
     "frozen_norms",

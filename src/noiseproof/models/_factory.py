@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from .._errors import MissingExtraError, UsageError
 from .._hints import nearest
@@ -138,6 +139,17 @@ def check_network(
         )
 
 
+def copy_of(network: nn.Module) -> nn.Module:
+    """A deep copy of a network, whatever its steps have left in attributes.
+
+    torch copies no tensor of a graph, such as features that are kept for a loss: they are copied
+    without it.
+    """
+    left = [leaf for module in network.modules() for leaf in tree_leaves(dict(vars(module)))]
+    of_graphs = [t for t in left if isinstance(t, torch.Tensor) and not t.is_leaf]
+    return copy.deepcopy(network, {id(t): t.detach().clone() for t in of_graphs})
+
+
 def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
     """Whether a network can be tested and trained with convolutions that lie channels last.
 
@@ -145,7 +157,7 @@ def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
     since a network may count its batches, or start from the first one.
     """
     try:
-        tried = copy.deepcopy(network)
+        tried = copy_of(network)
         for p in tried.parameters():
             if p.dim() == 4:
                 p.data = p.data.to(memory_format=torch.channels_last)

@@ -231,6 +231,10 @@ def _settings(
                 fixed = None if field.default is dataclasses.MISSING else field.default
                 value = defaults.get(field.name, fixed)
             values[field.name] = value
+    if run.crop is None and values["crop_size"]:
+        values["crop"] = 0  # a part is cut out of the image itself, not of one with a border
+    if run.crop_scale is None and not values["crop_size"]:
+        values["crop_scale"] = 0.0  # there is no part that could be brought to a size
     return values
 
 

@@ -27,5 +27,11 @@ def command_of(run: Run, command: str = "train") -> str:
         elif field.name == "skip_unreadable":
             words.append(flag)
         else:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+            words += [flag, _number(value) if isinstance(value, float) else str(value)]
     return shlex.join(words)
+
+
+def _number(value: float) -> str:
+    """As short as it can be said without being another number, which would be another run."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

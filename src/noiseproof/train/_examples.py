@@ -11,6 +11,7 @@ from torch import Tensor
 from .._png import png
 from .._seeds import derive
 from ..results import MAX_EXAMPLES, MAX_NAME, Example, Folder, write_examples
+from ._measure import output_names
 from ._trainer import RunTrainer
 
 _MAX_SIZE = 64  # pixels a side: of larger images every second, third, ... pixel is kept
@@ -45,7 +46,8 @@ def make_examples(trainer: RunTrainer, tensors: dict[str, Tensor] | None) -> lis
         return []
     step = math.ceil(max(images.shape[2:]) / _MAX_SIZE)
     pixels = images[:, :, ::step, ::step].permute(0, 2, 3, 1).cpu().numpy()
-    classes = [name[:MAX_NAME] for name in trainer.inputs.classes]
+    names = output_names(trainer.inputs.classes, logits.shape[1])
+    classes = [name[:MAX_NAME] for name in names]
     return [
         Example(i, classes[g], classes[t], classes[p], q, base64.b64encode(png(image)).decode())
         for i, g, t, p, q, image in zip(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import secrets
 import time
@@ -15,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import syntax
+from .. import models, syntax
 from .._errors import DivergedError, UsageError
 from .._hints import nearest
 from ..data import Dataset
@@ -97,19 +96,21 @@ def fit(
             networks by name it does not: they have kernels of their own.
 
     Raises:
-        DivergedError: the loss turned NaN or infinite; what was before is kept.
+        DivergedError: the loss turned NaN or infinite; what was before is kept, and a network of
+            your own has the weights that it came with.
 
     >>> result = fit(Run(epochs=2, loss="nce + mae", device="cpu"))
     >>> len(result.history)
     2
     """
     overrides = {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
-    result = fit_many(
-        [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
-        graph=graph, compiled=compiled, overrides=overrides,
-    )[0]  # fmt: skip
-    if result.error is not None:
-        raise DivergedError(result.error)
+    with _restored_on_error(overrides):
+        result = fit_many(
+            [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
+            graph=graph, compiled=compiled, overrides=overrides,
+        )[0]  # fmt: skip
+        if result.error is not None:
+            raise DivergedError(result.error)
     return result
 
 
@@ -343,12 +344,12 @@ def _check(overrides: Mapping[str, Any]) -> None:
 
 
 def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: copy.deepcopy(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
+    return {k: models.copy_of(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
 
 
 @contextlib.contextmanager
 def _restored_on_error(overrides: Mapping[str, Any]) -> Iterator[None]:
-    """A run that does not end leaves the user's modules as they were, so that it can go on."""
+    """A run that does not end well leaves the user's modules as they were, to be trained again."""
     modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
     before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import io
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import __version__, catalogue
+from .. import __version__, catalogue, models
 from .._errors import UsageError, level_outside
 from .._imports import is_import
 from ..results import FORMAT, Folder, accuracy_column, write_atomically, write_held_out
@@ -27,6 +26,7 @@ from ._digest import difference
 from ._examples import keep_examples
 from ._measure import CHOSEN_EPOCH, PATIENCE, gave_classes_up
 from ._model import CHOSEN_MODEL, EMA_MODEL, INPUTS, MODEL
+from ._pack import Pack
 from ._ranks import Ranks
 from ._setup import Setup
 from ._trainer import RunTrainer
@@ -156,7 +156,6 @@ class Job:
         self.folder = folder
         self.keep_model = keep_model
         self.history: list[Row] = []
-        self.trained = False  # an epoch, here and now
         self.error: str | None = None
         if folder is not None:
             check_same_run(run, folder, digests)
@@ -168,15 +167,15 @@ class Job:
                 self.trainer.load_state_dict(found.tensors)
                 self.history = found.history
                 before = folder.read_json("run.json") or {}
-                self.description |= {k: before[k] for k in (NOTES,) if k in before}
+                self.description |= {k: before[k] for k in (NOTES, DISBELIEVED) if k in before}
             folder.write_json("run.json", self.description)
 
     def agree(self, ranks: Ranks) -> None:
         """Go on from where rank 0 is, which alone has the folder; refuse other data than its."""
         if len(set(ranks.gather_objects(_digest_of_data(self.trainer)))) > 1:
             raise UsageError(
-                "the ranks were given different labels, or inputs or networks of another shape: "
-                "what is drawn for a run must be drawn from one seed on all ranks"
+                "the ranks were given different labels, or inputs or networks of another shape or "
+                "layout in memory: what is drawn for a run must be drawn from one seed on all ranks"
             )
         self.history = ranks.from_first(self.history)
         ranks.copy_first(self.trainer.state.frozen.values())
@@ -194,12 +193,14 @@ class Job:
         return catalogue.runs_per_gpu("" if self.own_network else self.run.model)
 
     def add(self, row: Row, writer: Writer) -> None:
-        self.trained = True
         if self.history and self.history[0].keys() != row.keys():  # an older version measured less
             self.history = [dict.fromkeys(row, math.nan) | old for old in self.history]
         self.history.append(row)
         if self.folder is None:
             return
+        if self.run.noise == catalogue.GIVEN and len(self.history) == self.run.epochs:
+            self.description[DISBELIEVED] = self.trainer.disbelieved()  # no checkpoint has it
+            self.folder.write_json("run.json", self.description)
         tensors, wait = _on_host(self.trainer.state_dict())
         history = list(self.history)
         saved = Checkpoint(
@@ -260,13 +261,13 @@ class Job:
         state.release()
         network.eval()
         if state.ema_weights is not None:
-            ema_network = copy.deepcopy(network)
+            ema_network = models.copy_of(network)
             state.write_back(ema_network, ema=True)
         path = None if self.folder is None else self.folder.path
         result = Result(self.run, self.history, path, network, ema_network, self.error)
         tensors = state.tensors()
         if (chosen := result.chosen_epoch) is not None and self.trainer.best is not None:
-            result = replace(result, last_network=copy.deepcopy(network))
+            result = replace(result, last_network=models.copy_of(network))
             best, last = self.trainer.best, chosen == len(self.history)
             ends_with = state.averaged() if last else (best.weights, best.buffers)
             state.write(network, *ends_with)
@@ -290,12 +291,11 @@ class Job:
                 if made is not None:
                     _save_network(made, self.folder.path / name)
         if self.error is None:
-            keep_examples(self.trainer, tensors, self.folder)
-            if (held_out := self.trainer.held_out(tensors)) is not None:
+            with Pack([self.trainer]).backend_flags():  # as it was tested, to the last digit
+                keep_examples(self.trainer, tensors, self.folder)
+                held_out = self.trainer.held_out(tensors)
+            if held_out is not None:
                 write_held_out(self.folder, held_out)
-        if self.error is None and self.run.noise == catalogue.GIVEN and self.trained:
-            self.description[DISBELIEVED] = self.trainer.disbelieved()
-            self.folder.write_json("run.json", self.description)
         if not (self.folder.path / "run.json").exists():  # somebody removed the folder meanwhile
             self.folder.write_json("run.json", self.description)
         last = self.history[-1] if self.history else {}
@@ -352,7 +352,9 @@ def _fingerprint(trainer: RunTrainer, digests: Mapping[str, str]) -> str:
 def _digest_of_data(trainer: RunTrainer) -> str:
     """What ranks must have in common; the weights they get from rank 0."""
     shapes = {name: tuple(tensor.shape) for name, tensor in trainer.state_dict().items()}
-    digest = hashlib.sha256(f"{shapes} {tuple(trainer.loader.inputs.shape)}".encode())
+    shapes["inputs"] = tuple(trainer.loader.inputs.shape)
+    # Weights are sent flat, so that another layout would be other weights.
+    digest = hashlib.sha256(f"{shapes} {trainer.state.channels_last}".encode())
     for labels in (trainer.loader.labels, trainer.test.labels):
         digest.update(labels.cpu().numpy().tobytes())
     return digest.hexdigest()

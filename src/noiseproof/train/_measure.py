@@ -82,6 +82,15 @@ def gave_classes_up(history: Sequence[Mapping[str, float]], epochs: int, classes
     return at(now) and not any(at(epoch) for epoch in range(1, now))
 
 
+def output_names(classes: Sequence[str], outputs: int) -> list[str]:
+    """The classes; what a user's network has beyond them is called by its number.
+
+    >>> output_names(["cat", "dog"], 3)
+    ['cat', 'dog', '2']
+    """
+    return [*classes, *map(str, range(len(classes), outputs))]
+
+
 def disbelieved(
     predicted: Tensor, labels: Tensor, classes: Sequence[str], most: int = 20
 ) -> list[tuple[str, str, int]]:
@@ -95,7 +104,7 @@ def disbelieved(
     pairs, counts = torch.unique(both, dim=1, return_counts=True)
     order = counts.argsort(descending=True, stable=True)[:most]
     given, said = (row.tolist() for row in pairs[:, order])
-    names = [*classes, *map(str, range(len(classes), 1 + max(said, default=0)))]
+    names = output_names(classes, 1 + max(said, default=0))
     return [
         (names[g], names[s], n) for g, s, n in zip(given, said, counts[order].tolist(), strict=True)
     ]

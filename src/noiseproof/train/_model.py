@@ -155,7 +155,8 @@ class Model(nn.Module):
         if isinstance(inputs, ImageFiles):
             parts = [self.predict_proba(part, batch_size) for part in parts_of(inputs, batch_size)]
             return torch.cat(parts) if parts else torch.zeros(0, len(self.classes))
-        batches = torch.split(self._as_batch(inputs), batch_size)
+        # As in training: a network that flattens with view takes no other layout.
+        batches = torch.split(self._as_batch(inputs).contiguous(), batch_size)
         device = self.get_buffer("mean").device
         found = [self(batch.to(device)).softmax(1).cpu() for batch in batches]
         return torch.cat(found) if found else torch.zeros(0, len(self.classes))

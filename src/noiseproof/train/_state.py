@@ -211,9 +211,14 @@ class TrainState:
 
     @torch.no_grad()
     def count_batches(self, steps: Tensor) -> None:
-        """Set ``num_batches_tracked`` of batch norms, which the fused layers do not count."""
+        """Set ``num_batches_tracked`` of batch norms, which the fused layers do not count.
+
+        One that is called several times in a step has counted more, and averages by it where it
+        has no momentum.
+        """
         for name, before in self._counted.items():
-            self.buffers[name].copy_(before + steps)
+            counted = self.buffers[name]
+            counted.copy_(torch.maximum(counted, before + steps))
 
     @torch.no_grad()
     def write_back(self, network: nn.Module, *, ema: bool = False) -> None:
