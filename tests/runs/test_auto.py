@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -28,34 +30,39 @@ def test_it_is_one_setting_whatever_the_noise(dataset):
         assert run.method == AUTO
     (one,) = found
     entry = DATASETS[dataset]
-    expected = auto_setting(entry.num_classes, entry.protocols["paper"].lr).loss
-    assert one == (expected, *AUTO_BRINGS.values())
+    expected = auto_setting(entry.num_classes, entry.protocols["paper"].lr)
+    assert one == (expected.loss, *expected.brings.values())
 
 
 @pytest.mark.parametrize(
-    ("given", "loss"),
+    ("given", "loss", "limit"),
     [
-        ({}, "5*nce + amse(a=20)"), ({"lr": 0.1}, "0.5*nce + 0.1*amse(a=20)"),
-        ({"lr": 0.04}, "1.25*nce + 0.25*amse(a=20)"), ({"lr": 0.001}, "5*nce + amse(a=20)"),
-        ({"optimizer": "adamw", "lr": 0.1}, "5*nce + amse(a=20)"),
+        ({}, "5*nce + amse(a=20)", 0.1), ({"lr": 0.1}, "0.5*nce + 0.1*amse(a=20)", 0.01),
+        ({"lr": 0.04}, "1.25*nce + 0.25*amse(a=20)", 0.025),
+        ({"lr": 0.001}, "5*nce + amse(a=20)", 0.1),
+        ({"optimizer": "adamw", "lr": 0.1}, "5*nce + amse(a=20)", 0.1),
+        ({"lr": 0.1, "shrink_limit": 0.3}, "0.5*nce + 0.1*amse(a=20)", 0.3),
     ],
     ids=str,
 )  # fmt: skip
-def test_a_larger_learning_rate_has_a_smaller_loss(given, loss):
+def test_a_larger_learning_rate_has_a_smaller_loss_and_limit(given, loss, limit):
     run = Run(dataset="cifar10", loss="auto", **given).resolve()
-    assert (run.loss, run.method) == (loss, AUTO)
-    assert f"auto is {loss} with" in Run(dataset="cifar10", loss="auto", **given).note()
+    assert (run.loss, run.method, run.shrink_limit) == (loss, AUTO, limit)
+    note = Run(dataset="cifar10", loss="auto", **given).note()
+    assert f"auto is {loss} with" in note
+    assert f"--shrink-limit {limit:g}," in note
     other = Run(dataset="cifar10", loss=loss, **{**AUTO_BRINGS, "lr": 0.025}).resolve()
     assert other.method != AUTO
 
 
 def test_the_same_rule_at_ten_times_the_learning_rate():
     """What SGD does depends on lr times the loss, as long as no gradient is clipped."""
-    plain = {"loss": "auto", "epochs": 2, "clip": 0.0, "shrink_limit": 0.0, "device": "cpu"}
-    usual, fast = (fit(Run(lr=lr, **plain)) for lr in (0.01, 0.1))
+    run = Run(loss="auto", epochs=2, clip=0.0, device="cpu")
+    usual, fast, free = (fit(replace(run, **g)) for g in ({}, {"lr": 0.1}, {"shrink_limit": 0.0}))
     assert usual.run.loss != fast.run.loss
     for one, two in zip(usual.network.parameters(), fast.network.parameters(), strict=True):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-3)
+    assert usual.accuracy > free.accuracy + 0.1  # in a run this short the limit is reached
 
 
 def test_the_loss_follows_from_the_number_of_classes_and_the_learning_rate():

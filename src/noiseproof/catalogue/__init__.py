@@ -4,7 +4,7 @@ Choices and checks, defaults, benches, the tables of the documentation and the l
 follow from these tables.
 """
 
-from ._auto import AUTO, AUTO_BRINGS, auto_loss, auto_note
+from ._auto import AUTO, AUTO_BRINGS, auto_brings, auto_note, auto_setting
 from ._datasets import DATASETS, PROTOCOLS, DatasetEntry, Protocol, dataset_title, protocol_of
 from ._files import FileSet
 from ._labels import is_active_passive, label_of, rank_of
@@ -55,8 +55,9 @@ __all__ = [
     "Protocol",
     "Root",
     "Setting",
-    "auto_loss",
+    "auto_brings",
     "auto_note",
+    "auto_setting",
     "dataset_title",
     "files_in",
     "find_root",

@@ -18,36 +18,49 @@ AUTO_BRINGS: Mapping[str, Any] = {
     "shrink": 4.0, "shrink_schedule": "linear", "shrink_limit": 0.1, "ema_horizon": 0.02,
     "choose_epoch": True,
 }  # fmt: skip
-"""The settings of a run that it brings, beside the loss."""
-
-
+"""The settings of a run that it brings, beside the loss, at the learning rate `LR`."""
 LR = 0.01
-"""The learning rate of SGD that the weights are for."""
+"""The learning rate of SGD that the weights of the loss are for."""
 
 
-def auto_setting(classes: int, lr: float = LR) -> Setting:
+def auto_setting(classes: int, lr: float = LR, optimizer: str = "sgd") -> Setting:
     """The loss and what is trained with it.
 
     >>> auto_setting(10).loss, auto_setting(100, lr=0.1).loss
     ('5*nce + amse(a=20)', '5*nce + 0.1*amse(a=200)')
     """
-    loss = auto_loss(classes, lr)
-    return Setting(
-        loss, "noiseproof", note=auto_note({**AUTO_BRINGS, "loss": loss}), brings=AUTO_BRINGS
-    )
+    loss, brings = auto_loss(classes, lr, optimizer), auto_brings(lr, optimizer)
+    return Setting(loss, "noiseproof", note=auto_note({**brings, "loss": loss}), brings=brings)
 
 
 def auto_loss(classes: int, lr: float = LR, optimizer: str = "sgd") -> str:
     """The loss of a network that is trained with a learning rate.
 
     Both parts pull as hard on a sample whatever the number of classes: the gradient of NCE shrinks
-    with 1 / (K log K), and the passive part is 4 (1 - p_y) + ... . What SGD does depends on the
-    learning rate times the loss, so at ten times the rate a tenth of the loss is the same rule;
-    a smaller rate is a wish for shorter steps, and is left to be one. AdamW divides by the size
-    of the gradient, so that it makes no difference there.
+    with 1 / (K log K), and the passive part is 4 (1 - p_y) + ... .
     """
-    weight = min(1.0, LR / lr) if lr and optimizer == "sgd" else 1.0
-    return syntax.canonical(f"{weight * classes / 2:.6g}*nce + {weight:.6g}*amse(a={2 * classes})")
+    scale = _scale(lr, optimizer)
+    return syntax.canonical(f"{scale * classes / 2:.6g}*nce + {scale:.6g}*amse(a={2 * classes})")
+
+
+def auto_brings(lr: float = LR, optimizer: str = "sgd") -> dict[str, Any]:
+    """`AUTO_BRINGS` for a learning rate: the limit of the penalty keeps its share of the pull.
+
+    >>> auto_brings(lr=0.1)["shrink_limit"]
+    0.01
+    """
+    limit = _scale(lr, optimizer) * AUTO_BRINGS["shrink_limit"]
+    return {**AUTO_BRINGS, "shrink_limit": float(f"{limit:.6g}")}
+
+
+def _scale(lr: float, optimizer: str) -> float:
+    """What the loss is multiplied by.
+
+    What SGD does depends on the learning rate times the loss, so at ten times the rate a tenth of
+    the loss is the same rule; a smaller rate is a wish for shorter steps, and is left to be one.
+    AdamW divides by the size of the gradient, so that it makes no difference there.
+    """
+    return min(1.0, LR / lr) if lr and optimizer == "sgd" else 1.0
 
 
 def auto_note(settings: Mapping[str, Any]) -> str:

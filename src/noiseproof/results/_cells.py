@@ -19,6 +19,7 @@ from ..catalogue import (
     DATASETS,
     NOISES,
     PROTOCOLS,
+    auto_brings,
     method_named,
     rank_of,
 )
@@ -137,7 +138,8 @@ def protocol_settings(cell: Cell) -> dict[str, Any]:
 
 def _brought(cell: Cell) -> dict[str, Any]:
     if cell.method == AUTO:
-        return {**AUTO_BRINGS, "weight_decay": 0.0}
+        brings = auto_brings(cell.settings["lr"], cell.settings["optimizer"])
+        return {**brings, "weight_decay": 0.0}
     return {name: getattr(ResolvedRun, name) for name in AUTO_BRINGS}
 
 

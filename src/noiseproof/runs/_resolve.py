@@ -52,9 +52,11 @@ def resolve(
     brought = _brought(run, setting)
     holdout = _holdout(run, data, bool(brought["choose_epoch"]))
     values = _settings(run, dataset, data, holdout)
+    if is_auto(run.loss) and "loss" not in given:  # which follows from the learning rate too
+        classes = _classes(dataset, data)
+        setting = catalogue.auto_setting(classes, values["lr"], values["optimizer"])
+        brought = _brought(run, setting)
     loss = setting.loss
-    if is_auto(run.loss) and "loss" not in given:
-        loss = catalogue.auto_loss(_classes(dataset, data), values["lr"], values["optimizer"])
     if loss == catalogue.NLNL:
         check_nlnl(run)
         values["epochs"] *= _NLNL_EPOCHS if run.epochs is None else 1
