@@ -109,9 +109,10 @@ def check_network(
     seed: int = 0,
     vocabulary: int = 0,
 ) -> None:
-    """Try a network on two inputs of zeros, in eval mode, so that a mistake is said at once.
+    """Try a network on two inputs, in eval mode, so that a mistake is said at once.
 
-    What a lazy layer draws then is drawn from the seed.
+    They are zeros, and of token ids ones, since zeros would be texts of no words. What a lazy layer
+    draws then is drawn from the seed.
 
     Raises:
         UsageError: it fails, or gives something else than logits [N, K].
@@ -121,7 +122,8 @@ def check_network(
     if first is None or (not lazy and first.dtype != torch.get_default_dtype()):
         return  # who keeps its weights has a word to say on these
     dtype = torch.int64 if vocabulary else torch.get_default_dtype()
-    inputs = torch.zeros(2, *input_shape, dtype=dtype, device=first.device)
+    value = 1 if vocabulary > 1 else 0
+    inputs = torch.full((2, *input_shape), value, dtype=dtype, device=first.device)
     was_training = network.training
     network.eval()
     with _drawn_from(seed):

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from .. import syntax
 from .._errors import DivergedError, UsageError
@@ -340,6 +341,17 @@ def _check(overrides: Mapping[str, Any]) -> None:
     ):  # fmt: skip
         if name in overrides and not right:
             raise UsageError(f"{name} must be a {what}, not {overrides[name]!r:.60}; {remedy}")
+    network = overrides.get("network")
+    if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        raise UsageError(
+            f"network is wrapped in {type(network).__name__}: give network.module; several GPUs "
+            "train it where torchrun starts the script"
+        )
+    if isinstance(network, nn.Module) and any(map(is_lazy, network.parameters())):
+        raise UsageError(
+            "network has lazy layers that have seen no input: call it once on a batch, or give the "
+            "function or class that makes it"
+        )
 
 
 def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
