@@ -8,9 +8,11 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from noiseproof import UsageError, cli, data
 from noiseproof.train import fit, load
+from noiseproof.train._model import Inputs, Model
 
 from .subjects import StopError, conv_net, flat_net, own_data, stop_after, tiny
 
@@ -41,6 +43,20 @@ def test_any_layout_and_scale_gives_the_same(trained):
         torch.testing.assert_close(model.predict_proba(other), expected)
     torch.testing.assert_close(model.predict_proba(images, batch_size=3), expected)
     assert model.predict_proba(images[:0]).shape == (0, 10)
+
+
+def test_a_network_that_flattens_with_view_predicts_images_of_any_layout():
+    class Viewing(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.view(len(x), -1))
+
+    own = own_data()
+    model = Model(Viewing(108, 3), Inputs.of(own))
+    images = own.test.images
+    expected = model.predict_proba(images)
+    last = images.contiguous(memory_format=torch.channels_last)
+    for other in (last, images.permute(0, 2, 3, 1).numpy()):  # as images are decoded
+        torch.testing.assert_close(model.predict_proba(other), expected)
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,10 @@ class Inputs:
 class Model(nn.Module):
     """A network that takes inputs as they are stored, and its preprocessing.
 
-    ``model(inputs)`` gives logits. Images are uint8 of 0 to 255, or floating point of 0 to 1:
-    [N, H, W], [N, C, H, W] or [N, H, W, C], as a tensor or an array. Features and token ids are as
-    they were trained on; texts are a list of them.
+    ``model.predict(inputs)`` gives classes, ``model.predict_proba(inputs)`` probabilities. Images
+    are uint8 of 0 to 255, or floating point of 0 to 1: [N, H, W], [N, C, H, W] or [N, H, W, C], as
+    a tensor or an array. Features and token ids are as they were trained on; texts are a list of
+    them. ``model(inputs)`` gives logits of a tensor as `forward` takes it.
 
     Attributes:
         network: the trained network, in eval mode.
@@ -233,7 +234,7 @@ class Model(nn.Module):
             )
         if batch.is_floating_point() and batch.numel() and not 0 <= float(batch.max()) <= 1:
             raise UsageError("floating-point images go from 0 to 1; give uint8 for 0 to 255")
-        return batch
+        return batch.contiguous()  # as in training: a network may flatten it with view
 
 
 def _tensor(given: Any) -> Tensor:
