@@ -99,6 +99,10 @@ def test_what_the_protocol_would_give_may_be_given(dataset, protocol):
         ({"device": "cpu"}, {"device": "cuda"}),
         ({"optimizer": "AdamW"}, {"optimizer": "adamw"}),
         ({"optimizer": "SGD", "schedule": "Cosine"}, {"optimizer": "sgd", "schedule": "cosine"}),
+        ({"dataset": "cifar10", "crop_size": 28},
+         {"dataset": "cifar10", "crop_size": 28, "crop": 0}),
+        ({"dataset": "cifar100", "crop_size": 28, "crop_scale": 0.3},
+         {"dataset": "cifar100", "crop_size": 28, "crop_scale": 0.3, "crop": 0, "rotate": 0.0}),
         ({"noise": "Symmetric", "rate": 0.4}, {"noise": "symmetric", "rate": 0.4}),
     ],
 )  # fmt: skip
@@ -137,6 +141,7 @@ def test_a_run_is_described_without_torch():
         ({"momentum": 1.5}, "momentum goes from 0 to 1"),
         ({"rotate": 181}, "rotate goes from 0 to 180"),
         ({"crop": -1}, "crop goes from 0 to inf"),
+        ({"crop": 4, "crop_size": 28}, "crop pads images and crop_size cuts a part out"),
         ({"ema": 1}, "ema must be below 1"),
         ({"label_smoothing": 1}, "label_smoothing must be below 1"),
         ({"label_smoothing": -0.1}, "label_smoothing goes from 0 to 1; it was -0.1"),

@@ -149,6 +149,8 @@ def check_together(run: Run) -> None:
         raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
     if run.ema and run.ema_horizon:
         raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
+    if run.crop and run.crop_size:
+        raise UsageError("crop pads images and crop_size cuts a part out of them: give one of them")
     if run.eps == 0:
         raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
     if run.optimizer is not None:

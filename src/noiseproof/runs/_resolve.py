@@ -26,6 +26,9 @@ _BROUGHT: dict[str, Any] = {  # what a method may bring beside its loss, and wha
     "choose_epoch": False,
 }  # fmt: skip
 
+_IN_PLACE_OF = {"crop_size": "crop", "crop_scale": "rotate"}
+"""What is given, by the augmentation of the protocol whose place it takes: no image has both."""
+
 
 def resolve(
     run: Run,
@@ -231,6 +234,9 @@ def _settings(
                 fixed = None if field.default is dataclasses.MISSING else field.default
                 value = defaults.get(field.name, fixed)
             values[field.name] = value
+    for name, other in _IN_PLACE_OF.items():
+        if getattr(run, name) and getattr(run, other) is None:
+            values[other] = type(values[other])(0)
     return values
 
 
