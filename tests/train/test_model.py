@@ -93,6 +93,9 @@ def test_what_is_not_there_is_named(tmp_path, trained):
     plain = fit(tiny(epochs=1), out=tmp_path)
     with pytest.raises(UsageError, match=r"has no model-ema\.pt; train it with ema="):
         load(plain.folder, ema=True)
+    for given in (tiny(), fit(tiny(epochs=1)).folder):  # which kept nothing
+        with pytest.raises(UsageError, match=r"load takes the folder of a run, result\.folder of"):
+            load(given)
     stopped = tiny(epochs=3, choose_epoch=True)
     with pytest.raises(StopError):
         fit(stopped, out=tmp_path, on_epoch=stop_after(1))

@@ -431,6 +431,12 @@ def test_what_cannot_be_one_s_own(own, message):
         fit(tiny(), **own)
 
 
+@pytest.mark.parametrize("run", ["auto", {"epochs": 2}])
+def test_what_is_no_run(run):
+    with pytest.raises(UsageError, match=r"a run is train\.Run\(\.\.\.\), not "):
+        fit(run)
+
+
 def test_a_network_that_cannot_be_copied_is_trained():
     class Keeping(nn.Linear):
         def forward(self, x):

@@ -265,6 +265,8 @@ def _resolve(
                     f"with {', '.join(overrides)}"
                 )
             made = replace(run, name=check_name(named)) if named else run
+        elif not isinstance(run, Run):
+            raise UsageError(f"a run is train.Run(...), not {run!r:.60}")
         else:
             on_gpu = device_of(run.device).type == "cuda"
             data = overrides.get("data")

@@ -54,6 +54,10 @@ def load(
     >>> model.predict(digits.test.images).shape
     torch.Size([360])
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(
+            f"load takes the folder of a run, result.folder of fit(..., out=...), not {path!r:.60}"
+        )
     path = Path(path)
     if ema and last:
         raise UsageError("ema are averaged weights, and last are not: give one of them")
