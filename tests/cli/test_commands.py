@@ -160,6 +160,9 @@ def test_a_run_that_goes_on_says_so(run, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         fit(Run(epochs=3, batch_size=256, device="cpu"), out=tmp_path, on_epoch=stop)
+    left_out = "left out: 1 run that has not ended; the command that began it goes on with it"
+    for command in ("results", "report"):
+        assert left_out in run(command, tmp_path)[2]
     said = "it was stopped, and goes on after epoch 2 of 3"
     assert said in run("train", *given)[1]
     assert said not in run("train", *given)[1]  # it has ended
