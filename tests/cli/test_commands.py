@@ -151,6 +151,16 @@ def test_train_writes_for_tensorboard(run, tmp_path):
     assert len(list(tmp_path.glob("*/events.out.tfevents.*"))) == 1
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", "True"), ("FALSE", "False")])
+def test_true_and_false_in_any_case(run, text, value):
+    code, said, _ = run("train", "--loss", "auto", "--choose-epoch", text, "--dry-run")
+    assert code == 0
+    assert dict(line.split()[:2] for line in said.splitlines()[2:])["choose_epoch"] == value
+    code, _, error = run("train", "--choose-epoch", "maybe", "--dry-run")
+    assert code == 2
+    assert "--choose-epoch: give True or False" in error
+
+
 def test_a_run_that_goes_on_says_so(run, tmp_path):
     given = ("--epochs", "3", "--batch-size", "256", "--device", "cpu", "--out", str(tmp_path))
 
