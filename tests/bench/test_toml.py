@@ -88,7 +88,7 @@ def test_what_is_excluded_may_be_written_in_any_way(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
         "noise = ['none', 'symmetric']\nrate = [0.2, 0.4]\nloss = ['ce', 'nce+rce']\n"
-        "[[exclude]]\nloss = 'RCE + NCE'\nnoise = 'symmetric'\nrate = 0.4\n"
+        "[[exclude]]\nloss = 'RCE + NCE'\nnoise = 'Symmetric'\nrate = 0.4\n"
     )
     found = [
         (r.noise, r.rate, r.method) for r in (run.resolve() for run in bench.read_bench(path).runs)

@@ -11,7 +11,7 @@ import pytest
 import noiseproof
 from noiseproof import bench as benches
 from noiseproof.results import Record, write_bundle
-from noiseproof.train import Run
+from noiseproof.train import Progress, Run, fit
 
 
 def test_lists_every_loss(run):
@@ -149,6 +149,33 @@ def test_train_writes_for_tensorboard(run, tmp_path):
     arguments = ("--epochs", "1", "--device", "cpu", "--tensorboard", "--out", str(tmp_path))
     assert run("train", *arguments)[0] == 0
     assert len(list(tmp_path.glob("*/events.out.tfevents.*"))) == 1
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", "True"), ("FALSE", "False")])
+def test_true_and_false_in_any_case(run, text, value):
+    code, said, _ = run("train", "--loss", "auto", "--choose-epoch", text, "--dry-run")
+    assert code == 0
+    assert dict(line.split()[:2] for line in said.splitlines()[2:])["choose_epoch"] == value
+    code, _, error = run("train", "--choose-epoch", "maybe", "--dry-run")
+    assert code == 2
+    assert "--choose-epoch: give True or False" in error
+
+
+def test_a_run_that_goes_on_says_so(run, tmp_path):
+    given = ("--epochs", "3", "--batch-size", "256", "--device", "cpu", "--out", str(tmp_path))
+
+    def stop(progress: Progress) -> None:
+        if progress.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Run(epochs=3, batch_size=256, device="cpu"), out=tmp_path, on_epoch=stop)
+    left_out = "left out: 1 run that has not ended; the command that began it goes on with it"
+    for command in ("results", "report"):
+        assert left_out in run(command, tmp_path)[2]
+    said = "it was stopped, and goes on after epoch 2 of 3"
+    assert said in run("train", *given)[1]
+    assert said not in run("train", *given)[1]  # it has ended
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,16 @@ def test_flags_without_a_bench_or_data_are_refused(flags, monkeypatch, capsys):
     assert not said.out
 
 
+def test_a_second_value_of_a_flag_is_not_called_a_bench(monkeypatch, capsys):
+    given = ["--dataset", "digits", "--loss", "auto", "--shrink", "2", "4"]
+    monkeypatch.setattr(sys, "argv", ["noiseproof", "bench", *given])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    said = capsys.readouterr().err
+    assert "'4' is no bench" in said
+    assert "--lr take several, and any setting does as a list in a TOML file" in said
+
+
 def test_what_is_tested_on_nothing_has_not_failed(monkeypatch, capsys, tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", x=rng.normal(size=(60, 4)), y=np.arange(60) % 3)

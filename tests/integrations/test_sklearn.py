@@ -126,6 +126,7 @@ class TestParameters:
         ({"lr": -1}, "lr must be a number from 0"),
         ({"class_weight": "equal"}, "class_weight is 'balanced', a dict or None"),
         ({"device": "gpu"}, "unknown device 'gpu'"),
+        ({"device": "meta"}, "device 'meta' cannot be used here"),
         ({"loss": nn.CrossEntropyLoss(), "class_weight": "balanced"}, "reduction='none'"),
     ],
 )

@@ -70,6 +70,21 @@ def test_inputs_that_are_no_images():
         models.from_factory(plain, 2, (16,))
 
 
+def test_a_network_for_texts_is_not_tried_on_a_text_without_words():
+    class Mean(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(10, 2)
+
+        def forward(self, x):
+            lengths = (x != 0).sum(1)
+            return nn.utils.rnn.pack_padded_sequence(self.embed(x), lengths, batch_first=True)[0][
+                :2
+            ]
+
+    models.check_network(Mean(), "mean", 2, (16,), vocabulary=10)
+
+
 def test_seeds_start_differently_and_nothing_global_changes():
     def drawn(num_classes):
         return nn.Linear(4, num_classes)

@@ -119,6 +119,14 @@ def test_an_empty_bundle_is_no_problem(tmp_path):
     assert results.read(path) == results.Reading([], [])
 
 
+def test_runs_that_have_not_ended_are_counted(tmp_path):
+    for name in ("one", "other"):
+        results.Folder(tmp_path / name).write_json("run.json", {"settings": {}})
+    (tmp_path / "notes").mkdir()
+    assert results.read(tmp_path) == results.Reading([], [], unended=2)
+    assert results.read(tmp_path / "one").unended == 1
+
+
 def test_runs_that_failed_alike_share_a_line(tmp_path):
     for i, error in enumerate(("no device", "no device", "no data", "no device")):
         results.Folder(tmp_path / f"run{i}").write_json("error.json", {"error": error})

@@ -9,6 +9,8 @@ import sys
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from noiseproof.catalogue import Protocol, protocol_of
 from noiseproof.runs import Run
@@ -95,6 +97,13 @@ def test_what_the_protocol_would_give_may_be_given(dataset, protocol):
         ({"dataset": "cifar10", "noise": "cifar10n-worst", "rate": 0.2},
          {"dataset": "cifar10", "noise": "cifar10n-worst"}),
         ({"device": "cpu"}, {"device": "cuda"}),
+        ({"optimizer": "AdamW"}, {"optimizer": "adamw"}),
+        ({"optimizer": "SGD", "schedule": "Cosine"}, {"optimizer": "sgd", "schedule": "cosine"}),
+        ({"dataset": "cifar10", "crop_size": 28},
+         {"dataset": "cifar10", "crop_size": 28, "crop": 0}),
+        ({"dataset": "cifar100", "crop_size": 28, "crop_scale": 0.3},
+         {"dataset": "cifar100", "crop_size": 28, "crop_scale": 0.3, "crop": 0, "rotate": 0.0}),
+        ({"noise": "Symmetric", "rate": 0.4}, {"noise": "symmetric", "rate": 0.4}),
     ],
 )  # fmt: skip
 def test_one_run_in_two_ways(one, other):
@@ -132,6 +141,7 @@ def test_a_run_is_described_without_torch():
         ({"momentum": 1.5}, "momentum goes from 0 to 1"),
         ({"rotate": 181}, "rotate goes from 0 to 180"),
         ({"crop": -1}, "crop goes from 0 to inf"),
+        ({"crop": 4, "crop_size": 28}, "crop pads images and crop_size cuts a part out"),
         ({"ema": 1}, "ema must be below 1"),
         ({"label_smoothing": 1}, "label_smoothing must be below 1"),
         ({"label_smoothing": -0.1}, "label_smoothing goes from 0 to 1; it was -0.1"),
@@ -183,7 +193,9 @@ def test_a_run_as_a_line():
         ({"epochs": True}, "epochs must be a number; it was True"),
         ({"flip": "no"}, "flip is true or false; it was 'no'"),
         ({"loss": 3}, r"loss must be a text; it was 3; a loss of your own goes to fit\(run, loss="),
-        ({"model": 3}, "model must be a text; it was 3"),
+        ({"model": 3}, r"it was 3; a network of your own goes to fit\(run, network="),
+        ({"model": nn.Sequential(nn.Flatten())}, r"^model must be a text; it was Sequential\( .0"),
+        ({"optimizer": "Adam"}, r"one of sgd, adamw; it was 'Adam' \(did you mean 'adamw'\?\)"),
         ({"seed": -1}, "seed goes from 0 to 4294967295; it was -1"),
         ({"noise": "symetric"}, r"noise is one of none, .*'symetric' \(did you mean 'symmetric'"),
     ],
@@ -191,6 +203,10 @@ def test_a_run_as_a_line():
 def test_values_of_another_kind_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         Run(**settings)
+
+
+def test_a_device_of_torch_serves():
+    assert Run(device=torch.device("cuda:1")) == Run(device="cuda:1")
 
 
 @pytest.mark.parametrize("name", ["device", "test", "label", "text", "weights", "cache"])

@@ -191,6 +191,16 @@ def test_true_labels_are_tested_on(tmp_path):
     assert data.from_table(train, without, label="given", truth="real").test.labels.tolist() == [0]
 
 
+def test_what_cannot_be_the_true_labels(tmp_path):
+    path = table(tmp_path / "t.csv", "1,x,0.5", "2,y,0.7", "3,x,0.5", header="a,given,size")
+    said = "'size' of .*t.csv holds none of the classes of the labels, but such as '0.5', where th"
+    with pytest.raises(UsageError, match=said):
+        data.from_table(path, label="given", truth="size")
+    np.savez(tmp_path / "s.npz", x=np.eye(3), y=["b", "a", "b"], real=[1, 0, 1])
+    with pytest.raises(UsageError, match="but such as '0', where they hold 'a'"):
+        data.load_source(source_named(f"npz:{tmp_path / 's.npz'}", truth="real"))
+
+
 class Pairs(torch.utils.data.Dataset):
     classes = ("cat", "dog")
 

@@ -199,6 +199,7 @@ def test_one_sample_is_no_batch_for_batch_norm():
     ("settings", "message"),
     [
         ({"device": "gpu"}, "unknown device 'gpu'; give cpu, cuda, cuda:1 or auto"),
+        ({"device": "meta"}, r"device 'meta' cannot be used here \(.*\); give --device cpu"),
         ({"model": "mpl"}, r"unknown network 'mpl' \(did you mean 'mlp'"),
         ({"dataset": "digit"}, r"unknown data set 'digit' \(did you mean 'digits'"),
         (

@@ -14,7 +14,7 @@ from noiseproof import UsageError, cli, data
 from noiseproof.train import fit, load
 from noiseproof.train._model import Inputs, Model
 
-from .subjects import conv_net, flat_net, own_data, tiny
+from .subjects import StopError, conv_net, flat_net, own_data, stop_after, tiny
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,15 @@ def test_what_is_not_there_is_named(tmp_path, trained):
     plain = fit(tiny(epochs=1), out=tmp_path)
     with pytest.raises(UsageError, match=r"has no model-ema\.pt; train it with ema="):
         load(plain.folder, ema=True)
+    for given in (tiny(), fit(tiny(epochs=1)).folder):  # which kept nothing
+        with pytest.raises(UsageError, match=r"load takes the folder of a run, result\.folder of"):
+            load(given)
+    stopped = tiny(epochs=3, choose_epoch=True)
+    with pytest.raises(StopError):
+        fit(stopped, out=tmp_path, on_epoch=stop_after(1))
+    for last in (False, True):
+        with pytest.raises(UsageError, match="has not ended; the command that began it goes on"):
+            load(tmp_path / stopped.resolve().folder, last=last)
 
 
 def run_cli(monkeypatch, *arguments: object) -> None:

@@ -441,12 +441,34 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
     [
         ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
         ({"network": "cnn4"}, r"network must be a Module, or .* 'cnn4'; a network by its name"),
+        ({"network": nn.DataParallel(flat_net())}, "in DataParallel: give network.module; several"),
+        ({"network": nn.LazyLinear(10)}, "lazy layers that have seen no input: call it once on"),
+        ({"network": nn.Sequential(nn.Flatten(), nn.Linear(64, 5))},
+         r"Sequential gives \[2, 5\] for two inputs; logits \[N, 10\] are needed"),
+        ({"network": nn.Linear(3, 10)}, r"model Linear fails on inputs \[N, 1, 8, 8\]: .*mat1"),
         ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes one"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_one_s_own(own, message):
     with pytest.raises(ValueError, match=message):
         fit(tiny(), **own)
+
+
+@pytest.mark.parametrize("run", ["auto", {"epochs": 2}])
+def test_what_is_no_run(run):
+    with pytest.raises(UsageError, match=r"a run is train\.Run\(\.\.\.\), not "):
+        fit(run)
+
+
+def test_a_network_that_cannot_be_copied_is_trained():
+    class Keeping(nn.Linear):
+        def forward(self, x):
+            self.seen = super().forward(x.flatten(1))  # which copy.deepcopy refuses
+            return self.seen
+
+    network = Keeping(64, 10)
+    network(torch.zeros(2, 64))
+    assert fit(tiny(epochs=1), network=network).network is network
 
 
 def test_a_resolved_run_takes_a_name_and_no_overrides(tmp_path):

@@ -129,7 +129,7 @@ def test_data_that_is_given_goes_on_streamed_or_resident(photos, tmp_path, cache
 
 def test_pixels_that_nobody_has_seen_cannot_be_compared(tmp_path, small_webvision):
     write_webvision(tmp_path)
-    run = Run(epochs=1, model="cnn4", batch_size=32, crop_size=16, crop=0, device="cpu")
+    run = Run(epochs=1, model="cnn4", batch_size=32, crop_size=16, device="cpu")
 
     def fit(stream):
         found = data.load("webvision-val", tmp_path, keeping=Keeping(stream))
@@ -148,7 +148,7 @@ def test_noise_that_reads_all_images_says_so(photos):
 
 
 def test_a_model_is_trained_on_a_part_and_predicts_the_middle(photos, tmp_path, monkeypatch):
-    result = train.fit(run_on(photos, crop_size=12, crop=0, image_size=16), out=tmp_path)
+    result = train.fit(run_on(photos, crop_size=12, image_size=16), out=tmp_path)
     model = train.load(result.folder)
     assert (model.inputs.shape, model.inputs.stored) == ((3, 12, 12), (3, 16, 16))
     (samples,) = read_samples([photos / "test/cat/1.png"], model.inputs, Problems(skip=False))
@@ -171,7 +171,7 @@ def test_a_part_is_cut_out_of_the_image_without_its_border(photos):
     assert run.resolve().crop == 2
     result = train.fit(dataclasses.replace(run, crop_size=12))
     assert (result.run.crop, result.run.crop_size) == (0, 12)
-    with pytest.raises(ValueError, match="crop=2 pads images and crop_size=12 cuts them"):
+    with pytest.raises(ValueError, match="crop pads images and crop_size cuts a part"):
         train.fit(dataclasses.replace(run, crop_size=12, crop=2))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._errors import UsageError
 from .._hints import nearest
-from ..runs import Run
+from ..runs import CHOICES, Run
 from ._bench import FIELDS, LISTS, Bench, grid, unique, values_of
 
 _WORDS = ("title", "shows", "include", "exclude")
@@ -101,6 +101,8 @@ def _has(run: Run, table: Mapping[str, Any]) -> bool:
     def matches(name: str, value: Any) -> bool:
         if name == "loss":
             return isinstance(value, str) and resolved.means(value)
+        if name in CHOICES and isinstance(value, str):
+            value = value.lower()  # as a run takes it
         return bool(value in (getattr(resolved, name), getattr(run, name)))
 
     return all(

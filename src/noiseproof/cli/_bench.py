@@ -168,8 +168,16 @@ def _refuse_flags(flags: Mapping[str, Any]) -> None:
 
 
 def _refuse_grid_flags(name: str, grid: Run, title: str) -> None:
+    from noiseproof.bench import names as bench_names
+
     given = [flag for flag in _given(grid) if flag not in ("skip_unreadable", "model")]
     given += ["name"] if title else []
+    if given and not name.endswith(".toml") and name not in bench_names():
+        raise UsageError(
+            f"{name!r} is no bench (noiseproof bench --list); if it is a second value of a flag: "
+            "--dataset, --noise, --rate, --loss, --seeds and --lr take several, and any setting "
+            "does as a list in a TOML file"
+        )
     if given:
         raise UsageError(
             f"{_flag(given[0])} is for a grid of flags, and {name} is a bench: leave one of them "

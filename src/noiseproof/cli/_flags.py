@@ -36,6 +36,21 @@ _SUITED = ("model", "optimizer", "epochs", "batch_size", "lr")
 _WHAT_SUITS = "(default: the protocol's; of your own data what suits it)"
 
 
+def _truth(texts: list[str]) -> bool:
+    found = {"true": True, "false": False}.get(texts[0].lower())
+    if found is None:
+        raise ValueError("give True or False")
+    return found
+
+
+_TRUE_OR_FALSE = tyro.constructors.PrimitiveConstructorSpec(
+    nargs=1, metavar=_TYPES[bool], instance_from_str=_truth,
+    is_instance=lambda value: value is None or isinstance(value, bool),
+    str_from_instance=lambda value: [str(value)],
+)  # fmt: skip
+"""A flag that takes them in any case, since TOML and shells write true."""
+
+
 def _flags(without: Collection[str] = ()) -> type[Run]:
     """A run whose help has the choices, and for what is None that it is the protocol's.
 
@@ -53,6 +68,8 @@ def _flags(without: Collection[str] = ()) -> type[Run]:
             fields.append((field.name, off, dataclasses.field(default=False)))
         elif hint := _hint(field, hints[field.name]):
             annotated: Any = Annotated[hints[field.name], tyro.conf.arg(**hint)]
+            if bool in get_args(hints[field.name]):
+                annotated = Annotated[annotated, _TRUE_OR_FALSE]
             fields.append((field.name, annotated, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass("Run", fields, bases=(Run,), frozen=True, kw_only=True)
 

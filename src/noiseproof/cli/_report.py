@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from ._tables import say
-from ._words import count, size
+from ._words import count, size, unended
 
 _FORMATS = "{html,latex,csv,markdown,png,svg}"
 
@@ -50,6 +50,8 @@ def report(
     reading, others = read(*sources), read(*beside)
     for problem in reading.problems + others.problems:
         say(f"noiseproof: {problem}", file=sys.stderr)
+    if reading.unended:
+        say(unended(reading.unended), file=sys.stderr)
     is_folder = chosen not in SUFFIXES
     path = out or Path("figures" if is_folder else f"report{SUFFIXES[chosen]}")
     made = make_report(reading)

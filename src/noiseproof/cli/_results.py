@@ -15,7 +15,7 @@ from noiseproof._hints import nearest
 from noiseproof._imports import without_digest
 
 from ._tables import say
-from ._words import count
+from ._words import count, unended
 
 if TYPE_CHECKING:
     from noiseproof.results import Record
@@ -80,6 +80,8 @@ def results(
     reading = store.read(*places, last_only=not exported)
     for problem in reading.problems:
         say(problem, sys.stderr)
+    if reading.unended:
+        say(unended(reading.unended), sys.stderr)
     records = _select(
         reading.records, dataset=dataset, noise=noise, rate=rate, loss=loss, seed=seed, model=model,
         epochs=epochs, protocol=() if protocol is None else (protocol,),

@@ -59,6 +59,7 @@ def train(
         _show_settings(run)
         return
     from noiseproof.train import fit
+    from noiseproof.train._job import CHECKPOINT
     from noiseproof.train._model import MODEL
     from noiseproof.train._ranks import join
     from noiseproof.train._setup import device_of
@@ -72,6 +73,8 @@ def train(
     if not ranks.alone:
         print(f"{ranks.size} ranks train together", flush=True)
     before = len(_trained(folder)) if not force else 0
+    if before and (folder / CHECKPOINT).exists():
+        print(f"it was stopped, and goes on after epoch {before} of {resolved.epochs}", flush=True)
     with ExitStack() as stack:
         watchers: list[Callable[[Progress], None]] = [_progress(resolved, before, stack)]
         if tensorboard:

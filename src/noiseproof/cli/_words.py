@@ -21,3 +21,16 @@ def size(number: int) -> str:
     ('1 kB', '42 kB', '1.2 MB')
     """
     return f"{math.ceil(number / 1e3)} kB" if number < 1e5 else f"{number / 1e6:.1f} MB"
+
+
+def unended(runs: int) -> str:
+    """What is said of runs that were begun and are left out.
+
+    >>> unended(1)
+    'left out: 1 run that has not ended; the command that began it goes on with it'
+    """
+    have, they = ("has", "it") if runs == 1 else ("have", "them")
+    return (
+        f"left out: {count(runs, 'run')} that {have} not ended; the command that began {they} goes "
+        f"on with {they}"
+    )

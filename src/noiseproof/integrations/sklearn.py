@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import models, syntax
+from .._devices import named_device
 from .._errors import UsageError, require
 from ..losses import Loss, parse
 from ._loop import Samples, make_optimizer, per_sample, predict, train
@@ -42,6 +43,7 @@ except ImportError:
 __all__ = ["RobustClassifier"]
 
 _PREFIX = "loss__"
+_ON_CPU = "set_params(device='cpu')"
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -173,7 +175,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weight = self._validated(X, y, sample_weight)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        device = _device(self.device)
+        device = named_device(self.device, _ON_CPU)
         self.criterion_, class_weight = self._criterion(y)
         if isinstance(self.criterion_, nn.Module):
             self.criterion_ = self.criterion_.to(device)
@@ -321,7 +323,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X is {list(X.shape)}, and {type(self).__name__} was fitted on inputs "
                 f"[N, {', '.join(map(str, self.input_shape_))}]"
             )
-        self.module_.to(_device(self.device))  # it may have been fitted elsewhere
+        self.module_.to(named_device(self.device, _ON_CPU))  # it may have been fitted elsewhere
         return predict(self.module_, self._inputs(X)).cpu()
 
     def _inputs(self, X: np.ndarray[Any, Any]) -> Tensor:
@@ -361,20 +363,6 @@ def _mlp(
 
 def _batch_size(given: int | Literal["auto"], samples: int) -> int:
     return min(200, max(32, -(-samples // 3))) if given == "auto" else given
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError):
-        raise UsageError(f"unknown device {name!r}; give cpu, cuda, cuda:1 or auto") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError(
-            f"device {name!r} was asked for, but torch sees no GPU; set_params(device='cpu')"
-        )
-    return device
 
 
 def _dtype(module: Any, X: np.ndarray[Any, Any], device: torch.device) -> torch.dtype | None:

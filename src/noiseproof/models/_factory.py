@@ -109,10 +109,13 @@ def check_network(
     *,
     seed: int = 0,
     vocabulary: int = 0,
+    may_have_more: bool = False,
 ) -> None:
-    """Try a network on two inputs of zeros, in eval mode, so that a mistake is said at once.
+    """Try a network on two inputs, in eval mode, so that a mistake is said at once.
 
-    What a lazy layer draws then is drawn from the seed.
+    They are zeros, and of token ids ones, since zeros would be texts of no words. What a lazy layer
+    draws then is drawn from the seed. Who made a network for other classes too may have outputs
+    that these labels do not use; who is asked for K gives K.
 
     Raises:
         UsageError: it fails, or gives something else than logits [N, K].
@@ -122,7 +125,8 @@ def check_network(
     if first is None or (not lazy and first.dtype != torch.get_default_dtype()):
         return  # who keeps its weights has a word to say on these
     dtype = torch.int64 if vocabulary else torch.get_default_dtype()
-    inputs = torch.zeros(2, *input_shape, dtype=dtype, device=first.device)
+    value = 1 if vocabulary > 1 else 0
+    inputs = torch.full((2, *input_shape), value, dtype=dtype, device=first.device)
     was_training = network.training
     network.eval()
     with _drawn_from(seed):
@@ -132,10 +136,12 @@ def check_network(
             sizes = ", ".join(map(str, ("N", *input_shape)))
             raise UsageError(f"model {name} fails on inputs [{sizes}]: {cause(error)}") from error
     network.train(was_training)
-    found = list(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
-    if found != [2, num_classes]:
+    shape = list(logits.shape) if isinstance(logits, torch.Tensor) else []
+    more = may_have_more and len(shape) == 2 and shape[0] == 2 and shape[1] > num_classes
+    if shape != [2, num_classes] and not more:
         raise UsageError(
-            f"model {name} gives {found} for two inputs; logits [N, {num_classes}] are needed"
+            f"model {name} gives {shape or type(logits).__name__} for two inputs; logits "
+            f"[N, {num_classes}] are needed"
         )
 
 

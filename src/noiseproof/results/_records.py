@@ -80,6 +80,8 @@ class Reading:
 
     records: list[Record] = field(repr=False)
     problems: list[str]
+    unended: int = 0
+    """how many runs were begun and have not ended"""
 
 
 def read(*places: Path | str, last_only: bool = False) -> Reading:
@@ -87,7 +89,7 @@ def read(*places: Path | str, last_only: bool = False) -> Reading:
 
     A folder may be that of one run, one that holds such folders, or one that holds bundles. What is
     damaged is reported and skipped, be it one line of a bundle, and so is a run that could not be
-    trained; one that has not ended is left out.
+    trained; one that has not ended is counted.
 
     Args:
         places: the folders and bundles.
@@ -96,6 +98,7 @@ def read(*places: Path | str, last_only: bool = False) -> Reading:
     found: dict[str, Record] = {}
     problems: list[str] = []
     failed: list[tuple[Path, str]] = []
+    unended = 0
     for place in map(Path, places):
         if not place.exists():
             problems.append(f"{place} is not there")
@@ -103,13 +106,15 @@ def read(*places: Path | str, last_only: bool = False) -> Reading:
             try:
                 for record in read_source(source, problems, last_only):
                     found.setdefault(record.hash, record)
+            except _UnendedError:
+                unended += 1
             except _UntrainedError as error:
                 failed.append((source, str(error)))
             except (*_DAMAGE, OSError) as error:
                 own = isinstance(error, UsageError)
                 what = error if own else f"{source} is damaged ({type(error).__name__})"
                 problems.append(str(what).split("\n")[0])
-    return Reading(list(found.values()), _counted(problems + fold(failed)))
+    return Reading(list(found.values()), _counted(problems + fold(failed)), unended)
 
 
 def _counted(problems: list[str]) -> list[str]:
@@ -121,6 +126,10 @@ def _counted(problems: list[str]) -> list[str]:
 
 class _UntrainedError(Exception):
     """The folder says why its run could not be trained."""
+
+
+class _UnendedError(Exception):
+    """The run was begun and has not ended."""
 
 
 def fold(failed: Iterable[tuple[object, str]], how: str = "could not be trained") -> list[str]:
@@ -149,7 +158,7 @@ def _sources(place: Path) -> Iterator[tuple[Path, _Read]]:
     """Bundles and folders, which may be those of runs, and what reads each."""
     if place.is_file():
         yield place, _bundle
-    elif any((place / name).exists() for name in (_ENDED, ERROR)):
+    elif any((place / name).exists() for name in ("run.json", _ENDED, ERROR)):
         yield place, _folder
     elif place.is_dir():
         with os.scandir(place) as entries:
@@ -160,12 +169,14 @@ def _sources(place: Path) -> Iterator[tuple[Path, _Read]]:
 
 
 def _folder(path: Path, problems: list[str], last_only: bool) -> list[Record]:
-    """The run of a folder, unless it has not ended."""
+    """The run of a folder, if there is one."""
     folder = Folder(path)
     ended = folder.read_json(_ENDED)
     if ended is None:
         if (failed := folder.read_json(ERROR)) is not None:
             raise _UntrainedError(failed.get("error"))
+        if (path / "run.json").exists():
+            raise _UnendedError
         return []
     described = folder.read_json("run.json")
     if described is None:

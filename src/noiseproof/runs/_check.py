@@ -42,6 +42,10 @@ _TEXTS = (
 _OPEN = ("model", "optimizer")  # None until the run is resolved
 _UNNAMED = ("device", "test", "label", "text", "image", "truth", "weights", "cache")
 """Of which None is the same as the default."""
+_REMEDIES = {
+    "loss": "; a loss of your own goes to fit(run, loss=...)",
+    "model": "; a network of your own goes to fit(run, network=...)",
+}
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")
 _LISTS = ("imports", "freeze", "ignore")
 OF_SOURCES = (
@@ -77,11 +81,12 @@ def check(run: Run) -> dict[str, Any]:
     for name in _UNNAMED:
         if values[name] is None:
             values[name] = type(run).__dataclass_fields__[name].default
+    values["device"] = str(values["device"])  # a torch.device too
     for name in _TEXTS:
         value = values[name]
         if not isinstance(value, str) and (value is not None or name not in _OPEN):
-            remedy = "; a loss of your own goes to fit(run, loss=...)" if name == "loss" else ""
-            raise UsageError(f"{name} must be a text; it was {value!r}{remedy}")
+            shown = " ".join(repr(value).split())  # that of a network has many lines
+            raise UsageError(f"{name} must be a text; it was {shown:.60}{_REMEDIES.get(name, '')}")
     for name in _FLAGS:
         value = values[name]
         if type(value).__name__ in ("bool", "bool_"):  # NumPy's too
@@ -91,14 +96,21 @@ def check(run: Run) -> dict[str, Any]:
     for name in _LISTS:
         values[name] = _texts(name, values[name])
     for name, known in CHOICES.items():
-        value = values[name]
-        if value is not None and value not in known:
-            hint = nearest(str(value), known)
-            raise UsageError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
+        if values[name] is not None:
+            values[name] = _choice(name, values[name], known)
     for name in _BELOW_ONE:
         if values[name] == 1:
             raise UsageError(f"{name} must be below 1")
     return values
+
+
+def _choice(name: str, value: Any, known: tuple[str, ...]) -> str:
+    """The known value that was meant: in any case, since torch's name is AdamW."""
+    found = value.lower() if isinstance(value, str) else value
+    if found not in known:
+        hint = nearest(str(found), known)
+        raise UsageError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
+    return str(found)
 
 
 def _numbers(run: Run) -> dict[str, Any]:
@@ -137,6 +149,8 @@ def check_together(run: Run) -> None:
         raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
     if run.ema and run.ema_horizon:
         raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
+    if run.crop and run.crop_size:
+        raise UsageError("crop pads images and crop_size cuts a part out of them: give one of them")
     if run.eps == 0:
         raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
     if run.optimizer is not None:

@@ -237,6 +237,8 @@ def _settings(
         values["crop"] = 0  # a part is cut out of the image itself, not of one with a border
     if run.crop_scale is None and not values["crop_size"]:
         values["crop_scale"] = 0.0  # there is no part that could be brought to a size
+    if run.rotate is None and values["crop_scale"]:
+        values["rotate"] = 0.0  # no image is both
     return values
 
 

@@ -55,3 +55,13 @@ def check_classes(source: Source, classes: Classes, column: str) -> None:
             f"{source.path} has one class, {classes.names[0]!r}, in {column}; "
             "a classifier needs two"
         )
+
+
+def check_truth(source: Source, labels: Iterable[Any], truth: Iterable[Any]) -> None:
+    """Refuse what is taken for the true labels by mistake."""
+    given, true = set(map(class_name, labels)), set(map(class_name, truth))
+    if given.isdisjoint(true):
+        raise UsageError(
+            f"{source.truth!r} of {source.path} holds none of the classes of the labels, but such "
+            f"as {min(true)!r}, where they hold {min(given)!r}; name the true labels with --truth"
+        )

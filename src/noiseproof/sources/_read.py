@@ -14,7 +14,7 @@ import numpy as np
 from .._errors import UsageError
 from .._hints import nearest
 from . import Kind
-from ._classes import Classes, check_classes, class_name, is_empty
+from ._classes import Classes, check_classes, check_truth, class_name, is_empty
 from ._content import Content, Part
 from ._digest import Digest, bytes_of
 from ._folders import image_shape, images_by_class, parts_of
@@ -181,6 +181,9 @@ def _table_labels(
             f"{len(named):,} rows, so it is no class; name the column of the labels with --label"
         )
     check_classes(source, classes, f"column {label!r}")
+    if source.truth:
+        given, truth = tables[0].column(label, "--label"), tables[0].column(source.truth, "--truth")
+        check_truth(source, (given[row] for row in kept[0]), (truth[row] for row in kept[0]))
     return classes, kept
 
 
@@ -263,6 +266,8 @@ def _npz(source: Source) -> Content:
     truth = None if pairs[0][3] is None else flat_labels(path, pairs[0][3])
     classes = Classes([*named[0], *(() if truth is None else truth)])
     check_classes(source, classes, f"array {y!r}")
+    if truth is not None:
+        check_truth(source, named[0], truth)
     parts: list[Part] = []
     kind: Kind = "features"
     shape: tuple[int, ...] = ()

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from .. import models, syntax
 from .._errors import DivergedError, UsageError
@@ -103,7 +104,9 @@ def fit(
     >>> len(result.history)
     2
     """
-    overrides = {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
+    overrides = _checked(
+        {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
+    )
     with _restored_on_error(overrides):
         result = fit_many(
             [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
@@ -150,8 +153,7 @@ def fit_many(
     """
     ranks = join()
     setup = Setup(data_root, ranks=ranks)
-    overrides = {k: v for k, v in (overrides or {}).items() if v is not None}
-    _check(overrides)
+    overrides = _checked(overrides or {})
     runs = list(runs)
     unnamed = ranks.from_first([secrets.token_hex(6) for _ in runs])
     resolved = ranks.together(lambda: _resolve(runs, overrides, name, unnamed, out is not None))
@@ -265,6 +267,8 @@ def _resolve(
                     f"with {', '.join(overrides)}"
                 )
             made = replace(run, name=check_name(named)) if named else run
+        elif not isinstance(run, Run):
+            raise UsageError(f"a run is train.Run(...), not {run!r:.60}")
         else:
             on_gpu = device_of(run.device).type == "cuda"
             data = overrides.get("data")
@@ -327,7 +331,9 @@ def _shown_names(overrides: Mapping[str, Any]) -> dict[str, str]:
     return shown
 
 
-def _check(overrides: Mapping[str, Any]) -> None:
+def _checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that were given."""
+    overrides = {name: value for name, value in overrides.items() if value is not None}
     known = ("data", "network", "loss", "labels", "prior")
     for name in overrides:
         if name not in known:
@@ -341,6 +347,18 @@ def _check(overrides: Mapping[str, Any]) -> None:
     ):  # fmt: skip
         if name in overrides and not right:
             raise UsageError(f"{name} must be a {what}, not {overrides[name]!r:.60}; {remedy}")
+    network = overrides.get("network")
+    if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        raise UsageError(
+            f"network is wrapped in {type(network).__name__}: give network.module; several GPUs "
+            "train it where torchrun starts the script"
+        )
+    if isinstance(network, nn.Module) and any(map(is_lazy, network.parameters())):
+        raise UsageError(
+            "network has lazy layers that have seen no input: call it once on a batch, or give the "
+            "function or class that makes it"
+        )
+    return overrides
 
 
 def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,10 @@ def load(
     >>> model.predict(digits.test.images).shape
     torch.Size([360])
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(
+            f"load takes the folder of a run, result.folder of fit(..., out=...), not {path!r:.60}"
+        )
     path = Path(path)
     if ema and last:
         raise UsageError("ema are averaged weights, and last are not: give one of them")
@@ -79,9 +83,15 @@ def _from_folder(path: Path, network: Network | None, asked: str | None) -> Mode
     if described is None or not weights.exists():
         if not path.is_dir():
             raise UsageError(f"there is no folder {path}")
-        hint = _HINTS[name if (path / MODEL).exists() else MODEL]
-        missing = f"{name}; {hint}" if described is not None else "run.json"
-        raise UsageError(f"{path} has no {missing}")
+        if described is None:
+            raise UsageError(f"{path} has no run.json; give the folder of one run")
+        if kept.read_json("result.json") is None:
+            raise UsageError(
+                f"the run {path} has not ended; the command that began it goes on with it"
+            )
+        raise UsageError(
+            f"{path} has no {name}; {_HINTS[name if (path / MODEL).exists() else MODEL]}"
+        )
     inputs, settings = Inputs.read(kept), described.get("settings", {})
     made = _network(network, settings, inputs, f"the run {path}", may_import=True)
     try:

@@ -116,9 +116,10 @@ class Inputs:
 class Model(nn.Module):
     """A network that takes inputs as they are stored, and its preprocessing.
 
-    ``model(inputs)`` gives logits. Images are uint8 of 0 to 255, or floating point of 0 to 1:
-    [N, H, W], [N, C, H, W] or [N, H, W, C], as a tensor or an array. Features and token ids are as
-    they were trained on; texts are a list of them.
+    ``model.predict(inputs)`` gives classes, ``model.predict_proba(inputs)`` probabilities. Images
+    are uint8 of 0 to 255, or floating point of 0 to 1: [N, H, W], [N, C, H, W] or [N, H, W, C], as
+    a tensor or an array. Features and token ids are as they were trained on; texts are a list of
+    them. ``model(inputs)`` gives logits of a tensor as `forward` takes it.
 
     Attributes:
         network: the trained network, in eval mode.

@@ -60,21 +60,34 @@ def loss_of(run: ResolvedRun, labels: Tensor, num_classes: int) -> Criterion:
 
 def network_of(run: ResolvedRun, network: nn.Module | Factory | None, inputs: Inputs) -> nn.Module:
     """A network that was given, or that a function or class makes, where the run starts from it."""
-    if not isinstance(network, nn.Module):
-        seed, classes = derive(run.seed, "start"), len(inputs.classes)
-        if network is None:
-            network = models.imported(
-                run.model, classes, inputs.shape, seed=seed, vocabulary=inputs.vocabulary,
-                folder=_folder(run, run.model),
-            )  # fmt: skip
-        else:
-            network = models.from_factory(
-                network, classes, inputs.shape, seed=seed, vocabulary=inputs.vocabulary
-            )
-        models.check_network(network, without_digest(run.model), classes, inputs.shape, seed=seed,
-                             vocabulary=inputs.vocabulary)  # fmt: skip
+    seed, classes, vocabulary = derive(run.seed, "start"), len(inputs.classes), inputs.vocabulary
+    tried: nn.Module | None
+    if isinstance(network, nn.Module):
+        tried = _copied(network)  # it may count its batches
+    elif network is None:
+        tried = network = models.imported(
+            run.model, classes, inputs.shape, seed=seed, vocabulary=vocabulary,
+            folder=_folder(run, run.model),
+        )  # fmt: skip
+    else:
+        tried = network = models.from_factory(
+            network, classes, inputs.shape, seed=seed, vocabulary=vocabulary
+        )
+    if tried is not None:
+        models.check_network(
+            tried, without_digest(run.model), classes, inputs.shape, seed=seed,
+            vocabulary=vocabulary, may_have_more=tried is not network,
+        )  # fmt: skip
     prepare(run, network)
     return network
+
+
+def _copied(network: nn.Module) -> nn.Module | None:
+    """A copy to try, without what `torch.compile` puts around it; None if it cannot be copied."""
+    try:
+        return models.copy_of(getattr(network, "_orig_mod", network))
+    except Exception:  # as of one that holds an open file
+        return None
 
 
 def prepare(run: ResolvedRun, network: nn.Module) -> None:

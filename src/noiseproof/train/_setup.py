@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from .. import catalogue, models, noise
 from .. import data as datasets
+from .._devices import named_device
 from .._errors import UsageError
 from .._imports import is_import
 from .._seeds import derive
@@ -40,15 +41,8 @@ from ._trainer import EvalSplit, RunTrainer
 
 def device_of(name: str) -> torch.device:
     """The device that a run asks for; auto takes a GPU where there is one."""
-    if name == "auto":
-        return local_gpu("cuda") if torch.cuda.is_available() else torch.device("cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UsageError(f"unknown device {name!r}; give cpu, cuda, cuda:1 or auto") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UsageError(f"device {name!r} was asked for, but torch sees no GPU; give --device cpu")
-    return local_gpu(name) if device.type == "cuda" else device
+    device = named_device(name, "give --device cpu")
+    return local_gpu("cuda" if name == "auto" else name) if device.type == "cuda" else device
 
 
 class Setup:
