@@ -76,8 +76,8 @@ def test_formulas_are_drawn_by_the_browser(site):
 def test_every_loss_has_a_page_and_a_picture(site):
     overview = (site / "losses.html").read_text()
     for name, entry in noiseproof.losses.registry().items():
-        if not entry.loss.__module__.startswith("noiseproof"):
-            continue  # another test's
+        if not hasattr(noiseproof.losses, entry.loss.__name__):
+            continue  # another test's, or a doctest's
         page = (site / "losses" / f"{name}.html").read_text()
         assert f"noiseproof.losses.html#noiseproof.losses.{entry.loss.__name__}" in page
         assert (site / "_images" / f"{name}.svg").exists()
