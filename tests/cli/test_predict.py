@@ -345,6 +345,26 @@ def test_a_network_of_ones_own_is_named_again(own_modules, tmp_path, run):
     assert run("predict", "m.safetensors", "a.npy", "--network", "mynets:small") == expected
 
 
+def test_an_output_beyond_the_classes_is_called_by_its_number(own_modules, tmp_path, run):
+    own_modules(
+        mynets="from torch import nn\n\n\n"
+        "def wide(num_classes=10):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, 12))\n"
+    )
+    wide = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 12))
+    with torch.no_grad():
+        wide[1].bias[11] = 1e3
+    small = Run(epochs=1, lr=1e-6, device="cpu")
+    folder = fit(small, network=wide, out=tmp_path / "runs", name="wide").folder
+    np.save("a.npy", data.load("digits").test.images[:3].numpy())
+    answer = ("predict", folder, "a.npy", "--network", "mynets:wide", "--probabilities")
+    code, out, _ = run(*answer)
+    assert code == 0
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [row["class"] for row in rows] == ["11"] * 3
+    assert float(rows[0]["probability_11"]) == pytest.approx(1.0)
+
+
 def test_a_run_that_begins_anew_takes_its_exports_away(tmp_path):
     tiny = Run(epochs=1, batch_size=256, device="cpu")
     folder = fit(tiny, out=tmp_path).folder

@@ -53,6 +53,7 @@ def predict(
     from noiseproof.sources import Problems
     from noiseproof.train import _samples as samples
     from noiseproof.train import load
+    from noiseproof.train._measure import output_names
     from noiseproof.train._setup import device_of
 
     if not files:
@@ -61,29 +62,31 @@ def predict(
         refuse_folder(out)  # before anything is predicted
     model = load(run, network=network, ema=ema, last=last).to(device_of(device))
     problems = Problems(skip_unreadable)
-    header = ["file", "index", "class", "probability"]
-    if probabilities:
-        header += [f"probability_{name}" for name in model.classes]
-    rows: list[list[Any]] = [header]
+    rows: list[list[Any]] = []
+    names: list[str] = []
     with _bar() as advance:
         for found in samples.read_samples(files, model.inputs, problems):
             advance(0, found.count)
             for part, chances in samples.probabilities(model, found):
+                names = output_names(model.classes, chances.shape[1])
                 for (file, index), row in zip(part.places, chances, strict=True):
                     best = int(row.argmax())
                     all_ = [f"{p:.6f}" for p in row] if probabilities else []
-                    rows.append([str(file), index, model.classes[best], f"{row[best]:.6f}", *all_])
+                    rows.append([str(file), index, names[best], f"{row[best]:.6f}", *all_])
                 advance(len(chances), 0)
+    header = ["file", "index", "class", "probability"]
+    if probabilities:
+        header += [f"probability_{name}" for name in names]
     for line in problems.summary():
         say(f"noiseproof: warning: {line}", sys.stderr)
-    if len(rows) == 1:
+    if not rows:
         raise UsageError("nothing was predicted: no sample could be read")
-    text = csv_text(rows)
+    text = csv_text([header, *rows])
     if out is None:
         sys.stdout.write(text)
     else:
         write_atomically(out, text.encode())
-        say(f"{count(len(rows) - 1, 'prediction')} written to {out}")
+        say(f"{count(len(rows), 'prediction')} written to {out}")
 
 
 @contextmanager
