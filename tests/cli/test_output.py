@@ -240,3 +240,35 @@ def test_what_was_remarked_on_in_training_is_told(run, tmp_path):
     code, out, _ = run("results", tmp_path / "0.jsonl", tmp_path / "1.jsonl")
     assert code == 0
     assert f"note of run {Run(seed=1).resolve().hash}: for 10 epochs some classes [red]were" in out
+
+
+def test_runs_that_look_alike_are_told_apart(run, tmp_path):
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        'dataset = "digits"\nnoise = "none"\nepochs = 1\nseed = 0\nloss = ["ce", "mae"]\n'
+        'lr = [0.01, 0.1]\n[[exclude]]\nloss = "mae"\nlr = 0.1\n'
+    )
+    code, out, _ = run("bench", grid, "--out", tmp_path / "runs", "--workers", "1")
+    assert code == 0
+    lines = [line for line in out.splitlines() if ", seed 0" in line]
+    assert [line.partition(":")[0].partition("  ")[2] for line in sorted(lines)] == [
+        "digits, clean, CE, seed 0, lr 0.01", "digits, clean, CE, seed 0, lr 0.1",
+        "digits, clean, MAE, seed 0",
+    ]  # fmt: skip
+    head, *rows, _ = run("results", tmp_path / "runs")[1].splitlines()
+    assert head.split()[-2:] == ["accuracy", "settings"]
+    assert sorted(row.partition("%")[2].strip() for row in rows) == ["", "lr 0.01", "lr 0.1"]
+    _, out, _ = run("results", tmp_path / "runs", "--loss", "mae")
+    assert "settings" not in out
+
+
+def test_accuracies_of_different_labels_are_told_apart(run, tmp_path):
+    resolved = [Run(dataset="digits", loss=loss).resolve() for loss in ("ce", "mae")]
+    histories = [HISTORY, [{"epoch": 1.0, "validation_accuracy": 0.4}]]
+    records = [Record(r, rows, {}) for r, rows in zip(resolved, histories, strict=True)]
+    write_bundle(tmp_path / "runs.jsonl", records)
+    _, out, _ = run("results", tmp_path / "runs.jsonl")
+    assert "test set" in next(line for line in out.splitlines() if " CE " in line)
+    assert "held-out labels" in next(line for line in out.splitlines() if " MAE " in line)
+    write_bundle(tmp_path / "one.jsonl", records[:1])
+    assert "tested on" not in run("results", tmp_path / "one.jsonl")[1]

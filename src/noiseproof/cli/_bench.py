@@ -18,7 +18,7 @@ from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
 from ._flags import grid_flags
-from ._tables import say
+from ._tables import say, told_apart
 from ._words import count
 
 if TYPE_CHECKING:
@@ -277,6 +277,14 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
     # whatever precision the workers will have
     runs = {run.hash: run for given in plan.waiting for run in plan.resolutions(given)}
+    apart = told_apart(
+        [str(plan.resolutions(run)[0]) for run in plan.waiting], list(map(vars, plan.waiting))
+    )
+    names = {
+        run.hash: ", ".join(filter(None, (str(run), text)))
+        for given, text in zip(plan.waiting, apart, strict=True)
+        for run in plan.resolutions(given)
+    }
     number = len(plan.waiting)
     total = sum(plan.resolutions(run)[0].epochs for run in plan.waiting)
     seen: dict[str, int] = {}
@@ -288,7 +296,7 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
             tested = math.isfinite(event.accuracy)
             accuracy = f"accuracy {event.accuracy:.2%}" if tested else "tested on nothing"
         what = event.error or accuracy or "done by another process"
-        return printable(f"{ended}/{number}  {runs[event.hash]}: {what}")
+        return printable(f"{ended}/{number}  {names[event.hash]}: {what}")
 
     if not sys.stdout.isatty():
         began = time.monotonic()

@@ -13,6 +13,7 @@ import tyro
 from noiseproof._errors import UsageError
 from noiseproof._hints import nearest
 from noiseproof._imports import without_digest
+from noiseproof.results import HELD_OUT_ACCURACY
 
 from ._tables import say
 from ._words import count, unended
@@ -157,21 +158,34 @@ def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
 
 
 def _list(records: list[Record]) -> None:
-    from ._tables import show, width, width_of
+    from ._tables import show, told_apart, width, width_of
 
     rows = [_row(record) for record in records]
+    lines = [" ".join(v for k, v in row.items() if k not in ("run", "accuracy")) for row in rows]
+    settings = [
+        {k: v for k, v in record.run.settings().items() if k not in _SAID} for record in records
+    ]
+    for row, apart in zip(rows, told_apart(lines, settings), strict=True):
+        row["settings"] = apart
     # What is the same in all of them says nothing, and the lines are long.
     hidden = {
-        name for name in ("protocol", "model", "epochs") if len({row[name] for row in rows}) < 2
-    }
+        name for name in ("protocol", "model", "epochs", "tested on")
+        if len({row[name] for row in rows} - {""}) < 2
+    }  # fmt: skip
+    hidden |= set() if any(row["settings"] for row in rows) else {"settings"}
     columns = [(name, [row[name] for row in rows]) for name in _COLUMNS if name not in hidden]
     if width_of(columns) > width():
         columns[0] = ("run", [row["run"][:_ENOUGH] for row in rows])
-    show(columns, right=("epochs", "seed", "accuracy"), folds=["loss"])
+    show(columns, right=("epochs", "seed", "accuracy"), folds=["loss", "settings"])
 
 
 _ENOUGH = 8  # characters of a hash, to tell a run from all others
-_COLUMNS = ("run", "data set", "noise", "loss", "protocol", "model", "epochs", "seed", "accuracy")
+_COLUMNS = (
+    "run", "data set", "noise", "loss", "protocol", "model", "epochs", "seed", "tested on",
+    "accuracy", "settings",
+)  # fmt: skip
+_SAID = ("noise", "rate", "protocol", "model", "epochs", "seed", "name")
+"""Settings that have columns of their own, to the last digit."""
 
 
 def _row(record: Record) -> dict[str, str]:
@@ -179,9 +193,16 @@ def _row(record: Record) -> dict[str, str]:
 
     run, accuracy = record.run, record.accuracy
     number = f"{accuracy:.2%}" if math.isfinite(accuracy) else "-"
-    ended = "failed" if record.error is not None else number
-    values = (
-        run.name or record.hash, without_digest(run.dataset), noise_title(run.noise, run.rate),
-        run.method, run.protocol, without_digest(run.model), str(run.epochs), str(run.seed), ended,
-    )  # fmt: skip
-    return dict(zip(_COLUMNS, values, strict=True))
+    tested = {None: "", HELD_OUT_ACCURACY: "held-out labels"}
+    return {
+        "run": run.name or record.hash,
+        "data set": without_digest(run.dataset),
+        "noise": noise_title(run.noise, run.rate),
+        "loss": run.method,
+        "protocol": run.protocol,
+        "model": without_digest(run.model),
+        "epochs": str(run.epochs),
+        "seed": str(run.seed),
+        "tested on": tested.get(record.accuracy_column, "test set"),
+        "accuracy": "failed" if record.error is not None else number,
+    }

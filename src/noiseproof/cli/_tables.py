@@ -156,12 +156,24 @@ def _differences(cells: Sequence[Cell]) -> list[str]:
         expected = protocol_settings(cell)
         set_by_protocol = [n for n in names if n in expected and cell.settings[n] == expected[n]]
         given.append({n: cell.settings[n] for n in names if n not in set_by_protocol})
-    names = _unlike(given)
-    texts = [", ".join(f"{n.replace('_', ' ')} {c.settings[n]}" for n in names) for c in cells]
-    short = [
-        ", ".join(setting_text(n, c.settings[n]) for n in names if n != "imports") for c in cells
-    ]
-    return short if len(set(short)) == len(set(texts)) else texts  # which digests tell apart
+    return _texts([c.settings for c in cells], _unlike(given))
+
+
+def told_apart(lines: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells each line from equal ones: the settings that are not the same in them."""
+    alike: dict[str, list[Mapping[str, Any]]] = {}
+    for line, of in zip(lines, settings, strict=True):
+        alike.setdefault(line, []).append(of)
+    texts = {line: iter(_texts(group, _unlike(group))) for line, group in alike.items()}
+    return [next(texts[line]) for line in lines]
+
+
+def _texts(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """For each of these, its settings of these names; those that it leaves open have none."""
+    known = [{n: of[n] for n in names if of.get(n) is not None} for of in settings]
+    whole = [", ".join(f"{n.replace('_', ' ')} {v}" for n, v in of.items()) for of in known]
+    short = [", ".join(setting_text(n, v) for n, v in of.items() if n != "imports") for of in known]
+    return short if len(set(short)) == len(set(whole)) else whole  # which digests tell apart
 
 
 def _unlike(settings: Sequence[Mapping[str, Any]]) -> list[str]:
