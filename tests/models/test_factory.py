@@ -85,6 +85,16 @@ def test_a_network_for_texts_is_not_tried_on_a_text_without_words():
     models.check_network(Mean(), "mean", 2, (16,), vocabulary=10)
 
 
+def test_a_softmax_at_the_end_is_warned_of():
+    def ending(*last):
+        return nn.Sequential(nn.Flatten(), nn.Linear(16, 3), *last)
+
+    with pytest.warns(UserWarning, match="model mine seems to end in a softmax, and losses take"):
+        models.check_network(ending(nn.Softmax(1)), "mine", 3, (16,))
+    for logits in (ending(), ending(nn.LogSoftmax(1)), ending(nn.ReLU())):
+        models.check_network(logits, "mine", 3, (16,))  # warnings are errors
+
+
 def test_seeds_start_differently_and_nothing_global_changes():
     def drawn(num_classes):
         return nn.Linear(4, num_classes)

@@ -7,6 +7,7 @@ import copy
 import importlib
 import importlib.util
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from .._errors import MissingExtraError, UsageError
+from .._errors import MissingExtraError, UsageError, level_outside
 from .._hints import nearest
 from .._imports import LIBRARIES, cause, load, without_digest
 
@@ -114,8 +115,17 @@ def check_network(
     """Try a network on two inputs, in eval mode, so that a mistake is said at once.
 
     They are zeros, and of token ids ones, since zeros would be texts of no words. What a lazy layer
-    draws then is drawn from the seed. Who made a network for other classes too may have outputs
-    that these labels do not use; who is asked for K gives K.
+    draws then is drawn from the seed. A network that gives probabilities is warned of.
+
+    Args:
+        network: to try; its parameters stay as they are.
+        name: what messages call it.
+        num_classes: K.
+        input_shape: of one input.
+        seed: for lazy layers.
+        vocabulary: of token ids; 0 for other inputs.
+        may_have_more: whether it may give more than K logits, as one that was made for more
+            classes than the labels have.
 
     Raises:
         UsageError: it fails, or gives something else than logits [N, K].
@@ -142,6 +152,12 @@ def check_network(
         raise UsageError(
             f"model {name} gives {shape or type(logits).__name__} for two inputs; logits "
             f"[N, {num_classes}] are needed"
+        )
+    if bool((logits >= 0).all()) and torch.allclose(logits.sum(1), logits.new_ones(2)):
+        warnings.warn(
+            f"model {name} seems to end in a softmax, and losses take logits: leave it out, or the "
+            "network learns little",
+            stacklevel=level_outside(),
         )
 
 
