@@ -113,6 +113,7 @@ def test_seeds_start_differently_and_nothing_global_changes():
         (lambda num_classes, /: seen(), "needs num_classes"),
         (lambda: "network", "gave a str, not a torch.nn.Module"),
         (3, "model int is a int, not a function or a class"),
+        (nn.Linear(3, 7), "model Linear is a network, which all runs would share: name the class"),
     ],
 )
 def test_what_cannot_make_a_network(factory, message):

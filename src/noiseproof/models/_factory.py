@@ -198,6 +198,11 @@ def _arguments(factory: Factory, known: dict[str, Any], name: str) -> dict[str, 
     """Those of the known arguments that a factory takes."""
     if not callable(factory):
         raise UsageError(f"model {name} is a {type(factory).__name__}, not a function or a class")
+    if isinstance(factory, nn.Module):
+        raise UsageError(
+            f"model {name} is a network, which all runs would share: name the class or a function "
+            "that makes it"
+        )
     try:
         parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):
