@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from pathlib import Path
 from statistics import fmean
@@ -271,6 +272,16 @@ def test_what_the_page_says_of_tables_was_measured(page):
     limits = {line.split("|")[1].strip(): line for line in page.limits_table().splitlines()}
     assert "| 79.1 (78.8) | 79.5 (72.8) |" in limits["mean"]
     assert AUTO_BRINGS["shrink_limit"] == 0.1
+
+
+def test_what_the_page_says_of_the_cost_was_measured(page):
+    with (page.rule.COMMITTED.parent / "rule_cost.csv").open(newline="") as file:
+        ratios = {r["network"]: float(r["ratio"]) for r in csv.DictReader(file)
+                  if r["device"] == "CPU"}  # fmt: skip
+    text = " ".join((DOCS / "one-rule.md").read_text().split())
+    said = f"{min(ratios.values()):.2f} to {max(v for k, v in ratios.items() if k != 'mlp'):.2f}"
+    assert f"{said} times with a convolutional network" in text
+    assert f"and {ratios['mlp']:.2f} times with the small one" in text
 
 
 def test_what_the_page_says_of_peoples_mistakes_was_measured(page):
