@@ -6,18 +6,16 @@ import contextlib
 import functools
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
-from .. import models, syntax
+from .. import syntax
 from .._errors import DivergedError, UsageError
-from .._hints import nearest
 from ..data import Dataset
 from ..losses._module import declared_losses
 from ..noise import NoisyLabels
@@ -26,10 +24,10 @@ from ..runs import ResolvedRun, Run, check_name
 from ._checkpoint import Writer
 from ._digest import digests_of
 from ._job import Job, Result, Row, read_result
+from ._overrides import checked, copies, restored_on_error, shown_names
 from ._pack import GraphPack, Pack
 from ._ranks import Ranks, join
 from ._setup import Setup, device_of
-from ._state import lay_contiguous
 
 
 @dataclass(frozen=True)
@@ -104,10 +102,10 @@ def fit(
     >>> len(result.history)
     2
     """
-    overrides = _checked(
+    overrides = checked(
         {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
     )
-    with _restored_on_error(overrides):
+    with restored_on_error(overrides):
         result = fit_many(
             [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
             graph=graph, compiled=compiled, overrides=overrides,
@@ -153,7 +151,7 @@ def fit_many(
     """
     ranks = join()
     setup = Setup(data_root, ranks=ranks)
-    overrides = _checked(overrides or {})
+    overrides = checked(overrides or {})
     runs = list(runs)
     unnamed = ranks.from_first([secrets.token_hex(6) for _ in runs])
     resolved = ranks.together(lambda: _resolve(runs, overrides, name, unnamed, out is not None))
@@ -168,7 +166,7 @@ def fit_many(
         return None if out is None else Folder(Path(out) / run.folder)
 
     def job(run: ResolvedRun) -> Job:
-        mine = overrides if len(resolved) == 1 else _copies(overrides)
+        mine = overrides if len(resolved) == 1 else copies(overrides)
         folder = folder_of(run) if ranks.first else None
         made = ranks.together(lambda: Job(run, setup, folder, mine, digests, keep_models))
         if not ranks.alone:
@@ -202,7 +200,7 @@ def fit_many(
             else:
                 waiting.setdefault(run.pack_key, []).append(run)
         for alike in waiting.values():
-            with _on(device_of(alike[0].device)), _restored_on_error(overrides):
+            with _on(device_of(alike[0].device)), restored_on_error(overrides):
                 while alike:
                     first = job(alike[0])
                     width = (pack or first.runs_per_gpu()) if ranks.alone else 1
@@ -254,7 +252,7 @@ def _resolve(
     One with something of the user's own gets a name, without which nobody could tell it from
     another: the user's, or one that no other run has, from those in ``unnamed``.
     """
-    shown = _shown_names(overrides)
+    shown = shown_names(overrides)
     if name is not None:
         check_name(name)  # an empty one would be taken for none
     found = []
@@ -313,70 +311,6 @@ def _find_result(
     if found is None and refused is not None:
         raise refused
     return found
-
-
-def _shown_names(overrides: Mapping[str, Any]) -> dict[str, str]:
-    """What overrides a setting, by the name that results show."""
-    shown = dict.fromkeys(overrides, "")
-    if "data" in overrides:
-        shown["data"] = overrides["data"].name
-    if "network" in overrides:
-        made = isinstance(overrides["network"], nn.Module)
-        named = type(overrides["network"]) if made else overrides["network"]
-        shown["network"] = str(getattr(named, "__name__", type(named).__name__))
-    if "loss" in overrides:
-        loss = overrides["loss"]
-        named = getattr(loss, "__qualname__", type(loss).__qualname__)
-        shown["loss"] = " ".join(str(loss if isinstance(loss, nn.Module) else named).split())
-    return shown
-
-
-def _checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that were given."""
-    overrides = {name: value for name, value in overrides.items() if value is not None}
-    known = ("data", "network", "loss", "labels", "prior")
-    for name in overrides:
-        if name not in known:
-            raise UsageError(f"unknown override {name!r}{nearest(name, known)}; {', '.join(known)}")
-    for name, right, what, remedy in (
-        ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
-         "data.from_arrays makes one"),
-        ("network", callable(overrides.get("network")), "Module, or a function that makes one",
-         "a network by its name goes to Run(model=...)"),
-        ("loss", callable(overrides.get("loss")), "function", "a text goes to Run(loss=...)"),
-    ):  # fmt: skip
-        if name in overrides and not right:
-            raise UsageError(f"{name} must be a {what}, not {overrides[name]!r:.60}; {remedy}")
-    network = overrides.get("network")
-    if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        raise UsageError(
-            f"network is wrapped in {type(network).__name__}: give network.module; several GPUs "
-            "train it where torchrun starts the script"
-        )
-    if isinstance(network, nn.Module) and any(map(is_lazy, network.parameters())):
-        raise UsageError(
-            "network has lazy layers that have seen no input: call it once on a batch, or give the "
-            "function or class that makes it"
-        )
-    return overrides
-
-
-def _copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: models.copy_of(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
-
-
-@contextlib.contextmanager
-def _restored_on_error(overrides: Mapping[str, Any]) -> Iterator[None]:
-    """A run that does not end well leaves the user's modules as they were, to be trained again."""
-    modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
-    before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
-    try:
-        yield
-    except BaseException:
-        for module, state in zip(modules, before, strict=True):
-            module.load_state_dict(state, strict=False)
-            lay_contiguous(module)
-        raise
 
 
 def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
