@@ -221,6 +221,30 @@ def test_averages_over_neighbouring_epochs_find_no_better_one(page):
     assert max(abs(fmean(gained[name, s])) for name in ("pairs", "cifar10") for s in (1, 4)) < 0.1
 
 
+def test_what_the_page_says_of_two_networks_that_agree_was_measured(page):
+    by_run: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    with (page.rule.COMMITTED.parent / "rule_agree.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            by_run.setdefault((row["set"], float(row["rate"])), []).append(
+                (float(row["kappa"]), 100 * float(row["clean"]))
+            )
+    behind = {key: max(c for _, c in rows) - max(rows)[1] for key, rows in by_run.items()}
+    assert {key: round(lost, 1) for key, lost in behind.items()} == {
+        ("pairs", 0.8): 0.1, ("pairs", 0.5): 0.2, ("small", 0.7): 2.2, ("small", 0.5): 2.9,
+    }  # fmt: skip
+    assert round(max(c for _, c in by_run["pairs", 0.8]), 1) == 57.8
+    whole = {}
+    for (name, *setting), of in tried(page).items():
+        if setting == ["even", 4.0, "linear"]:
+            whole |= {(name, rate): alike for rate, alike in of.items()}
+    (seed_10,) = (r for r in whole["pairs", 0.8] if r.run.seed == 10)
+    assert round(100 * page._chosen(seed_10), 1) == 88.0
+    regrets = {
+        rate: [round(page._regret(r), 1) for r in whole["small", rate]] for rate in (0.7, 0.5)
+    }
+    assert regrets == {0.7: [0.0], 0.5: [0.2]}
+
+
 def _behind_chosen(page: ModuleType, record: Record) -> float:
     """How many points the averaged weights of the last epoch are behind those chosen."""
     return 100 * (page._chosen(record) - record.column("test_accuracy_ema")[-1])
