@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -461,13 +462,10 @@ def test_what_is_no_run(run):
 
 
 def test_a_network_that_cannot_be_copied_is_trained():
-    class Keeping(nn.Linear):
-        def forward(self, x):
-            self.seen = super().forward(x.flatten(1))  # which copy.deepcopy refuses
-            return self.seen
-
-    network = Keeping(64, 10)
-    network(torch.zeros(2, 64))
+    network = flat_net()
+    network.lock = threading.Lock()
+    with pytest.raises(TypeError, match="pickle"):
+        models.copy_of(network)
     assert fit(tiny(epochs=1), network=network).network is network
 
 
