@@ -293,6 +293,16 @@ class Net(nn.Module):
         return self.layers(x)
 
 
+class Keeping(Net):
+    """Keeps what it has computed in training, which torch does not copy with its graph."""
+
+    def forward(self, x):
+        logits = super().forward(x)
+        if self.training:
+            self.seen = logits
+        return logits
+
+
 class TestModules:
     @pytest.mark.parametrize(
         "module",
@@ -376,6 +386,15 @@ class TestFit:
         loaded = joblib.load(tmp_path / "model.joblib")
         np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
         assert clone(pickle.loads(pickle.dumps(fitted)))[-1].module is Net
+
+    def test_a_module_that_keeps_tensors_of_its_steps(self):
+        X, y = wine()
+        module = Keeping(num_classes=3, in_channels=13)
+        module(torch.zeros(2, 13))
+        fitted = quick(module, epochs=2).fit(X, y)
+        assert fitted.module_.seen.requires_grad
+        loaded = pickle.loads(pickle.dumps(fitted.set_params(module=Keeping)))
+        np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
 
     def test_progress(self, capsys, monkeypatch):
         X, y = wine()

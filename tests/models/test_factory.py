@@ -85,6 +85,18 @@ def test_a_network_for_texts_is_not_tried_on_a_text_without_words():
     models.check_network(Mean(), "mean", 2, (16,), vocabulary=10)
 
 
+class Deciding(nn.Linear):
+    """Gives what it decides in place of logits."""
+
+    def forward(self, x):
+        return super().forward(x) > 0
+
+
+def test_what_is_no_number_is_no_logit():
+    with pytest.raises(UsageError, match=r"gives torch\.bool for two inputs; logits \[N, 3\] are"):
+        models.check_network(Deciding(16, 3), "mine", 3, (16,))
+
+
 def test_a_softmax_at_the_end_is_warned_of():
     def ending(*last):
         return nn.Sequential(nn.Flatten(), nn.Linear(16, 3), *last)

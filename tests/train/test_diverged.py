@@ -8,9 +8,9 @@ import os
 import pytest
 import torch
 
-from noiseproof.train import DivergedError, fit
+from noiseproof.train import DivergedError, Progress, fit, fit_many
 
-from .subjects import STEPS, flat_net, run_folders, same, tiny, weights
+from .subjects import STEPS, StopError, flat_net, run_folders, same, tiny, weights
 
 
 class Turning:
@@ -54,6 +54,28 @@ def test_a_network_that_diverged_can_be_trained_again():
         fit(tiny(), network=network, loss=Turning(STEPS + 2, math.nan))
     assert same(weights(network), before)
     assert fit(tiny(), network=network).history
+
+
+def test_many_runs_leave_it_as_it_came_too():
+    network = flat_net()
+    before = weights(network)
+    own = {"network": network, "loss": Turning(STEPS + 2, math.nan)}
+    (result,) = fit_many([tiny()], overrides=own)
+    assert "the loss became nan in epoch 2" in result.error
+    assert same(weights(network), before)
+
+
+def test_the_weights_that_it_came_with_are_kept_once():
+    """A large network is kept beside the trained one on the GPU that it came on."""
+    network, copied = flat_net(), []
+    network.register_state_dict_post_hook(lambda *_: copied.append(True))
+
+    def stop(_: Progress) -> None:
+        assert len(copied) == 1
+        raise StopError
+
+    with pytest.raises(StopError):
+        fit(tiny(), network=network, on_epoch=stop)
 
 
 def test_a_gradient_that_is_no_number_stops_the_run_before_it_is_kept(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from noiseproof._seeds import derive
 from noiseproof.bench import Bench, plan
 from noiseproof.train import Run, fit, fit_many
 from noiseproof.train._digest import digests_of
+from noiseproof.train._model import Inputs
+from noiseproof.train._own import network_of
 
 from .subjects import (
     StopError,
@@ -461,14 +464,22 @@ def test_what_is_no_run(run):
 
 
 def test_a_network_that_cannot_be_copied_is_trained():
-    class Keeping(nn.Linear):
-        def forward(self, x):
-            self.seen = super().forward(x.flatten(1))  # which copy.deepcopy refuses
-            return self.seen
-
-    network = Keeping(64, 10)
-    network(torch.zeros(2, 64))
+    network = flat_net()
+    network.lock = threading.Lock()
+    with pytest.raises(TypeError, match="pickle"):
+        models.copy_of(network)
     assert fit(tiny(epochs=1), network=network).network is network
+
+
+def test_a_network_is_tried_where_it_will_be_trained(monkeypatch):
+    """Layers of some libraries compute on a GPU alone, for which meta stands here."""
+    tried = []
+    monkeypatch.setattr(models, "check_network", lambda network, *_, **__: tried.append(network))
+    network = flat_net()
+    inputs = Inputs((1, 8, 8), (0.5,), (0.5,), tuple("0123456789"))
+    assert network_of(tiny().resolve(), network, inputs, torch.device("meta")) is network
+    assert next(tried[0].parameters()).is_meta
+    assert not next(network.parameters()).is_meta
 
 
 def test_a_resolved_run_takes_a_name_and_no_overrides(tmp_path):

@@ -273,7 +273,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given, shape, classes = self.module, self.input_shape_, len(self.classes_)
         name = given if isinstance(given, str) else getattr(given, "__name__", "")
         if isinstance(given, nn.Module):
-            network, name = copy.deepcopy(given), type(given).__name__
+            network, name = models.copy_of(given), type(given).__name__
         elif isinstance(given, str) and given.lower() == "mlp":
             make = functools.partial(_mlp, hidden_layer_sizes=self._hidden_layer_sizes())
             network = models.from_factory(make, classes, shape, seed=seed, name=name)
@@ -342,7 +342,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = super().__getstate__()
         for name in ("module_", "criterion_"):  # so that a file is read where there is no GPU
             if isinstance(state.get(name), nn.Module):
-                state[name] = copy.deepcopy(state[name]).cpu()
+                state[name] = models.copy_of(state[name]).cpu()
         return state
 
 

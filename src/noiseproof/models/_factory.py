@@ -146,12 +146,14 @@ def check_network(
             sizes = ", ".join(map(str, ("N", *input_shape)))
             raise UsageError(f"model {name} fails on inputs [{sizes}]: {cause(error)}") from error
     network.train(was_training)
-    shape = list(logits.shape) if isinstance(logits, torch.Tensor) else []
+    are_numbers = isinstance(logits, torch.Tensor) and logits.is_floating_point()
+    shape = list(logits.shape) if are_numbers else []
     more = may_have_more and len(shape) == 2 and shape[0] == 2 and shape[1] > num_classes
     if shape != [2, num_classes] and not more:
+        what = getattr(logits, "dtype", type(logits).__name__)
         raise UsageError(
-            f"model {name} gives {shape or type(logits).__name__} for two inputs; logits "
-            f"[N, {num_classes}] are needed"
+            f"model {name} gives {shape or what} for two inputs; logits [N, {num_classes}] are "
+            "needed"
         )
     if bool((logits >= 0).all()) and torch.allclose(logits.sum(1), logits.new_ones(2)):
         warnings.warn(

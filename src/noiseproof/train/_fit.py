@@ -102,16 +102,13 @@ def fit(
     >>> len(result.history)
     2
     """
-    overrides = checked(
-        {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
-    )
-    with restored_on_error(overrides):
-        result = fit_many(
-            [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
-            graph=graph, compiled=compiled, overrides=overrides,
-        )[0]  # fmt: skip
-        if result.error is not None:
-            raise DivergedError(result.error)
+    overrides = {"data": data, "network": network, "loss": loss, "labels": labels, "prior": prior}
+    result = fit_many(
+        [run or Run()], out=out, name=name, data_root=data_root, force=force, on_epoch=on_epoch,
+        graph=graph, compiled=compiled, overrides=overrides,
+    )[0]  # fmt: skip
+    if result.error is not None:
+        raise DivergedError(result.error)
     return result
 
 
@@ -200,7 +197,7 @@ def fit_many(
             else:
                 waiting.setdefault(run.pack_key, []).append(run)
         for alike in waiting.values():
-            with _on(device_of(alike[0].device)), restored_on_error(overrides):
+            with _on(device_of(alike[0].device)), restored_on_error(overrides) as restore:
                 while alike:
                     first = job(alike[0])
                     width = (pack or first.runs_per_gpu()) if ranks.alone else 1
@@ -208,6 +205,8 @@ def fit_many(
                     for same in _of_one_size(jobs):
                         _train(same, on_epoch, graph, compiled)
                     results |= {job.run: _end(job, ranks) for job in jobs}
+                    if any(job.error is not None for job in jobs):
+                        restore()
                     del alike[:width], first, jobs
     return [results[run] for run in resolved]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import nn
@@ -68,14 +68,21 @@ def copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[None]:
-    """A run that does not end well leaves the user's modules as they were, to be trained again."""
+def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], None]]:
+    """A run that does not end well leaves the user's modules as they were, to be trained again.
+
+    What it gives does that for one that ends without an exception, as after a loss of NaN.
+    """
     modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
     before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
-    try:
-        yield
-    except BaseException:
+
+    def restore() -> None:
         for module, state in zip(modules, before, strict=True):
             module.load_state_dict(state, strict=False)
             lay_contiguous(module)
+
+    try:
+        yield restore
+    except BaseException:
+        restore()
         raise

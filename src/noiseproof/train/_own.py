@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .. import models
@@ -58,12 +59,14 @@ def loss_of(run: ResolvedRun, labels: Tensor, num_classes: int) -> Criterion:
     return from_function(found, name=name) if num_required_args(found) == 1 else found
 
 
-def network_of(run: ResolvedRun, network: nn.Module | Factory | None, inputs: Inputs) -> nn.Module:
+def network_of(
+    run: ResolvedRun, network: nn.Module | Factory | None, inputs: Inputs, device: torch.device
+) -> nn.Module:
     """A network that was given, or that a function or class makes, where the run starts from it."""
     seed, classes, vocabulary = derive(run.seed, "start"), len(inputs.classes), inputs.vocabulary
     tried: nn.Module | None
     if isinstance(network, nn.Module):
-        tried = _copied(network)  # it may count its batches
+        tried = _copied(network, device)  # it may count its batches
     elif network is None:
         tried = network = models.imported(
             run.model, classes, inputs.shape, seed=seed, vocabulary=vocabulary,
@@ -82,10 +85,13 @@ def network_of(run: ResolvedRun, network: nn.Module | Factory | None, inputs: In
     return network
 
 
-def _copied(network: nn.Module) -> nn.Module | None:
-    """A copy to try, without what `torch.compile` puts around it; None if it cannot be copied."""
+def _copied(network: nn.Module, device: torch.device) -> nn.Module | None:
+    """A copy to try, without what `torch.compile` puts around it; None if it cannot be copied.
+
+    It is tried where it will be trained: layers of some libraries compute on a GPU alone.
+    """
     try:
-        return models.copy_of(getattr(network, "_orig_mod", network))
+        return models.copy_of(getattr(network, "_orig_mod", network)).to(device)
     except Exception:  # as of one that holds an open file
         return None
 

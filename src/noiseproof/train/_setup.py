@@ -213,7 +213,7 @@ class Setup:
     ) -> tuple[nn.Module, nn.Module]:
         """The architecture, one object for all runs that share it, and where this run starts."""
         if network is not None or is_import(run.model):
-            start = network_of(run, network, inputs)
+            start = network_of(run, network, inputs, device)
             return start, start
         shape, vocabulary = inputs.shape, data.vocabulary
         start = models.build(
