@@ -81,6 +81,12 @@ def network_of(
             tried, without_digest(run.model), classes, inputs.shape, seed=seed,
             vocabulary=vocabulary, may_have_more=tried is not network,
         )  # fmt: skip
+    elif run.ema or run.ema_horizon or run.choose_epoch:
+        raise UsageError(
+            f"network {without_digest(run.model)} cannot be copied, and a run with averaged "
+            "weights or a chosen epoch ends with several: give ema=0, ema_horizon=0 and "
+            "choose_epoch=False"
+        )
     prepare(run, network)
     return network
 
