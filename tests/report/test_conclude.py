@@ -119,9 +119,14 @@ def test_many_rates_and_data_sets_are_counted_and_not_listed():
     rates = [record(a, loss=x, rate=r / 100) for r in range(1, 41) for x, a in
              (("ce", 0.5), ("nce", 0.8))]  # fmt: skip
     assert conclude(*rates)[-1].endswith("most often NCE, at 40 of 40 rates.")
-    datasets = [record(a, loss=x, dataset=f"data-{i}") for i in range(40) for x, a in
+    datasets = [record(a, loss=x, dataset=f"data-{i:02}") for i in range(40) for x, a in
                 (("ce", 0.5), ("nce", 0.8))]  # fmt: skip
-    assert len(conclude(*datasets)) < 12
+    lines = conclude(*datasets)
+    assert len(lines) < 12
+    assert lines[-1].startswith("The tables also have data-06 with symmetric noise, data-07 with")
+    assert lines[-1].endswith("and 28 more.")
+    assert "also" not in " ".join(conclude(*datasets[:12]))
+    assert conclude(*datasets[:14])[-1] == "The tables also have data-06 with symmetric noise."
 
 
 def test_what_was_not_run_is_not_concluded_on():

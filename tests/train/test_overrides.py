@@ -470,7 +470,7 @@ def test_a_network_that_cannot_be_copied_is_trained():
         models.copy_of(network)
     assert fit(tiny(epochs=1), network=network).network is network
     for several in ({"ema": 0.9}, {"choose_epoch": True}, {"loss": "auto"}):  # before it is trained
-        with pytest.raises(UsageError, match="network Sequential cannot be copied, and a run with"):
+        with pytest.raises(UsageError, match="model Sequential cannot be copied, and a run with"):
             fit(tiny(epochs=1, **several), network=network)
     plain = {"loss": "auto", "ema_horizon": 0, "choose_epoch": False}
     assert fit(tiny(epochs=1, **plain), network=network).network is network

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..catalogue import CLEAN, GIVEN, is_active_passive
@@ -54,8 +55,7 @@ def _on_given_labels(study: Study, conditions: list[Condition]) -> list[str]:
     sentences = []
     for condition in conditions[:MAX_LISTED]:
         sentences += _which_is_best(study, condition)
-    more = len(conditions) - MAX_LISTED
-    sentences += [f"The tables have {more} more data sets."] if more > 0 else []
+    sentences += _also_there([(c.dataset, c.noise) for c in conditions[MAX_LISTED:]])
     has_seeds = any(len(e.cell.seeds) > 1 for c in conditions for e in study.at(c))
     return [*sentences, RULE] if has_seeds else sentences
 
@@ -254,8 +254,13 @@ def _best_by_noise(study: Study, conditions: list[Condition]) -> list[str]:
         f"Best on {where(dataset, noise)}: {_winners(study, group)}."
         for (dataset, noise), group in list(groups.items())[:MAX_LISTED]
     ]
-    more = len(groups) - MAX_LISTED
-    return sentences if more <= 0 else [*sentences, f"The tables have {more} more kinds of noise."]
+    return [*sentences, *_also_there(list(groups)[MAX_LISTED:])]
+
+
+def _also_there(groups: Sequence[tuple[str, str]]) -> list[str]:
+    """A sentence on the data sets and kinds of noise that have none of their own, if there are."""
+    names = [where(dataset, noise) for dataset, noise in groups]
+    return [f"The tables also have {listed(names)}."] if names else []
 
 
 def _winners(study: Study, conditions: list[Condition]) -> str:

@@ -83,7 +83,7 @@ def network_of(
         )  # fmt: skip
     elif run.ema or run.ema_horizon or run.choose_epoch:
         raise UsageError(
-            f"network {without_digest(run.model)} cannot be copied, and a run with averaged "
+            f"model {without_digest(run.model)} cannot be copied, and a run with averaged "
             "weights or a chosen epoch ends with several: give ema=0, ema_horizon=0 and "
             "choose_epoch=False"
         )
