@@ -118,11 +118,10 @@ def proof_table(name: str) -> str:
     ]  # fmt: skip
     if not records:
         return f"Not measured yet: `python benchmarks/rule.py proof {name}`."
-    rivals = [loss.upper() for loss in rule.RIVALS[name]]
     by_cell = [_of_cell(records, cell) for cell in rule.CELLS[name]]
     ours = [[r for r in alike if r.run.method == "auto"] for alike in by_cell]
     rows = [("`auto`", *(mean([100 * _ends_with(r) for r in of]) for of in ours))]
-    for rival, (reading, column) in product(rivals, READ.items()):
+    for rival, (reading, column) in product(rule.RIVALS[name], READ.items()):
         wanted = (rival, 0.0, reading == HELD_OUT)
         texts = []
         for alike in by_cell:
