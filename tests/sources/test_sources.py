@@ -82,6 +82,36 @@ def test_parquet(tmp_path):
     assert own.classes == ("x", "y")
 
 
+def test_a_column_of_vectors_is_as_many_features(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def written(vectors, name="t.parquet", kind=None) -> Path:
+        columns = {
+            "age": [7.0, 8.0, 9.0], "embedding": arrow.array(vectors, kind),
+            "label": ["x", "y", "x"], "review": ["good", "bad", "fine"],
+        }  # fmt: skip
+        parquet.write_table(arrow.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    vectors = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    fixed = arrow.list_(arrow.float32(), 2)
+    for path in (written(vectors), written(vectors, "fixed.parquet", fixed)):
+        own = data.from_table(path, ignore=["review"])
+        assert own.columns == ("age", "embedding")
+        assert own.train.inputs.tolist() == [[7, 1, 2], [8, 3, 4], [9, 5, 6]]
+    wider = written([[*vector, 0.0] for vector in vectors], "wider.parquet")
+    with pytest.raises(UsageError, match="to train on are 3, those to test on 4"):
+        data.from_table(written(vectors), test=wider, ignore=["review"])
+    with pytest.raises(UsageError, match=r"row 2: column 'embedding' is 'nan', no finite number"):
+        data.from_table(written([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]]), ignore=["review"])
+    for damaged in ([[1.0], [2.0, 3.0], [4.0]], [[1.0], None, [4.0]], [["a"], ["b"], ["c"]]):
+        with pytest.raises(UsageError, match="column 'embedding'"):
+            data.from_table(written(damaged), ignore=["review"])
+    with pytest.raises(UsageError, match=r"holds vectors.*name another with --text"):
+        data.from_table(written(vectors), text="embedding")
+
+
 def test_texts_become_the_same_token_ids_in_every_process(tmp_path):
     rows = ('"Good film, very good",1', '"bad",0', '"Bad film",0')
     path = table(tmp_path / "t.csv", *rows, header="review,label")

@@ -68,6 +68,21 @@ def test_a_table_is_copied_with_other_labels(tmp_path, form):
     assert samples.show(0) == ROWS[0][0]
 
 
+def test_embeddings_are_learnt_from_and_the_text_beside_them_is_shown(tmp_path):
+    arrow, parquet = (pytest.importorskip(m) for m in ("pyarrow", "pyarrow.parquet"))
+    texts, labels = zip(*ROWS, strict=True)
+    vectors = [[float(i), 1.0] for i in range(len(ROWS))]
+    path = tmp_path / "reviews.parquet"
+    columns = {"text": texts, "label": labels, "embedding": vectors, "length": range(len(ROWS))}
+    parquet.write_table(arrow.table(columns), path)
+    run = Run(dataset=f"parquet:{path}", ignore=("text",))
+    assert samples_of(run).show(1) == {"text": ROWS[1][0], "length": "1"}
+    made, _ = corrected(run, tmp_path, (1, "no", "change", "yes"), (2, "no", "drop", ""))
+    own = Run(dataset=f"parquet:{made}", ignore=("text",)).content()
+    assert own.train.inputs.tolist() == [[*v, i] for i, v in enumerate(vectors) if i != 2]
+    assert [own.classes[k] for k in own.train.labels][:2] == ["yes", "yes"]
+
+
 def test_numbers_stay_numbers(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.eye(6, dtype=np.float32), y=np.array([3, 7, 3, 7, 3, 7]),
              t=np.array([3, 3, 3, 7, 3, 7]), x_test=np.eye(2, 6, dtype=np.float32),

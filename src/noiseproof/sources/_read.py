@@ -20,7 +20,7 @@ from ._digest import Digest, bytes_of
 from ._folders import image_shape, images_by_class, parts_of
 from ._npz import INPUTS, LABELS, TEST, TRAIN, array_inputs, flat_labels, pick, read_arrays
 from ._source import LABEL, Source
-from ._tables import Problems, Table, numeric_columns, read_table
+from ._tables import Problems, Table, Values, numeric_columns, read_table
 
 _KEPT = 4  # sources in memory
 _FEW, _MANY = 10, 100  # classes: so few may all differ; from so many on, most may not
@@ -220,7 +220,7 @@ def _table_inputs(
 
 
 def _rows_with(
-    values: Sequence[Any], rows: list[int], table: Table, name: str, problems: Problems
+    values: Values, rows: list[int], table: Table, name: str, problems: Problems
 ) -> list[int]:
     empty = {row for row in rows if values[row] is None or not str(values[row]).strip()}
     for row in sorted(empty):
@@ -289,13 +289,6 @@ def _content(
     source: Source, digest: Digest, kind: Kind, shape: Sequence[int], classes: Classes,
     columns: tuple[str, ...], parts: Sequence[Part], left_out: Sequence[str],
 ) -> Content:  # fmt: skip
-    test = parts[1] if len(parts) > 1 else None
-    if (
-        test is not None
-        and kind == "features"
-        and np.asarray(test.inputs).shape[1:] != tuple(shape)
-    ):
-        raise UsageError("inputs to train on and to test on differ in their shape")
     return Content(
         digest.name(source),
         kind,
@@ -303,6 +296,6 @@ def _content(
         classes.names,
         columns,
         parts[0],
-        test,
+        parts[1] if len(parts) > 1 else None,
         tuple(left_out),
     )

@@ -26,6 +26,9 @@ _QUOTED = re.compile(r'"[^"]*"')
 _COMMA = re.compile(r"-?\d+,\d+")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
+Values = Sequence[Any] | NDArray[Any]
+"""A column: texts or numbers, or, of vectors, a matrix."""
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -33,20 +36,20 @@ class Table:
 
     Attributes:
         path: of the file.
-        columns: by name.
+        columns: by name; one of vectors, such as embeddings, is a matrix.
         lines: the line of the file, or the number of the row, of each row.
         unit: what ``lines`` counts.
     """
 
     path: Path
-    columns: dict[str, Sequence[Any]]
+    columns: dict[str, Values]
     lines: list[int]
     unit: str = "line"
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def column(self, name: str, option: str) -> Sequence[Any]:
+    def column(self, name: str, option: str) -> Values:
         if name not in self.columns:
             known = [" ".join(column.split()) for column in self.columns]
             remedy = f"name one with {option}" if option else "it has"
@@ -54,7 +57,16 @@ class Table:
                 f"{self.path} has no column {name!r}{nearest(name, known)}; "
                 f"{remedy}: {', '.join(known):.300}"
             )
-        return self.columns[name]
+        values = self.columns[name]
+        if option not in ("", "--ignore") and self.has_vectors(name):
+            raise UsageError(
+                f"column {name!r} of {self.path} holds vectors, which can only be learnt from; "
+                f"name another with {option}"
+            )
+        return values
+
+    def has_vectors(self, name: str) -> bool:
+        return isinstance(self.columns[name], np.ndarray)
 
     def place(self, row: int) -> str:
         return f"{self.path}, {self.unit} {self.lines[row]}"
@@ -140,7 +152,7 @@ def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
         raise UsageError(f"{path}, line {reader.line_num}: no CSV, {error}") from None
     finally:
         csv.field_size_limit(usual)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    columns: list[Values] = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return Table(path, dict(zip(header, columns, strict=True)), lines)
 
 
@@ -183,16 +195,32 @@ def _parquet(path: Path, content: bytes, fewest: int) -> Table:
     except Exception as error:
         raise UsageError(f"{path} is no Parquet file that can be read: {error}") from None
     _check_header(path, list(found.column_names), fewest)
-    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    columns = {name: _values(found.column(name)) for name in found.column_names}
     return Table(path, columns, list(range(1, found.num_rows + 1)), "row")
+
+
+def _values(column: Any) -> Values:
+    """A column of Arrow; vectors of numbers, all of one length, are the rows of a matrix."""
+    compute = require("pyarrow.compute", "parquet", "a Parquet file")
+    types = require("pyarrow.types", "parquet", "a Parquet file")
+    kind = column.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        item, flat = kind.value_type, column.combine_chunks().flatten()
+        length, *others = compute.list_value_length(column).unique().to_pylist() or [None]
+        whole = length and not others and not flat.null_count
+        if whole and (types.is_floating(item) or types.is_integer(item)):
+            matrix: NDArray[Any] = flat.to_numpy().reshape(-1, length)
+            return matrix
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def numeric_columns(
     table: Table, names: Sequence[str], problems: Problems, *, required: bool = False
 ) -> NDArray[np.float32]:
-    """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported.
+    """Columns as numbers, [rows, numbers]; rows that have none are NaN, and are reported.
 
-    True and false are 1 and 0.
+    True and false are 1 and 0. A column of vectors is as many columns of numbers.
 
     Args:
         table: whose they are.
@@ -201,22 +229,33 @@ def numeric_columns(
         required: whether these columns are needed, so that one that is none of numbers cannot be
             left out.
     """
-    found = np.empty((len(table), len(names)), np.float32)
-    for at, name in enumerate(names):
+    owners = [name for name in names for _ in range(_width(table.columns[name]))]
+    found = np.empty((len(table), len(owners)), np.float32)
+    at = 0
+    for name in names:
         values = table.columns[name]
         with np.errstate(over="ignore"):  # what float32 cannot hold is found below
             try:
-                found[:, at] = np.asarray(values, dtype=np.float64)
+                numbers = np.asarray(values, dtype=np.float64)
             except (ValueError, TypeError, OverflowError):
-                found[:, at] = [_number(value) for value in values]
+                numbers = np.array([_number(value) for value in values])
+            found[:, at : at + _width(values)] = numbers.reshape(len(table), -1)
+        at += _width(values)
     finite = np.isfinite(found)
-    few = [name for name, share in zip(names, finite.mean(0), strict=True) if share < 0.5]
-    _check_columns(table, () if required else few)
+    few = {name for name, share in zip(owners, finite.mean(0), strict=True) if share < 0.5}
+    _check_columns(table, () if required else [name for name in names if name in few])
     for row, at in np.argwhere(~finite).tolist():
-        value = table.columns[names[at]][row]
+        value = table.columns[owners[at]][row]
+        if isinstance(value, np.ndarray):
+            value = found[row, at]
         what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"
-        problems.add(table.place(row), f"column {names[at]!r} {what}")
+        problems.add(table.place(row), f"column {owners[at]!r} {what}")
     return found
+
+
+def _width(values: Values) -> int:
+    """How many numbers a value of a column is."""
+    return values.shape[1] if isinstance(values, np.ndarray) else 1
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Samples:
         content: of data of the user's own, what was read.
         names: of each sample; None for its index.
         annotators: of each sample who gave its label, where a column says so.
+        columns: of a table of features, what to show of them: first those that no network reads,
+            which are for people, then those that it reads.
     """
 
     run: Run
@@ -42,6 +44,7 @@ class Samples:
     content: Content | None
     names: list[str] | None
     annotators: list[str] | None
+    columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def show(self, index: int) -> Any:
         """A sample as `Audit.to_html` takes it."""
@@ -53,11 +56,12 @@ class Samples:
                 with contextlib.suppress(OSError, ValueError):
                     return thumbnail(Path(part.inputs[index]))
             return self.data.train.inputs[index : index + 1][0].numpy()
+        if self.columns:
+            return {name: str(values[index]) for name, values in self.columns.items()}
         values = self.data.train.images[index].flatten().tolist()
         if self.data.kind == "tokens":
             return "token ids " + " ".join(map(str, values[:_MAX_TOKENS]))
-        columns = self.data.columns or [f"feature {i}" for i in range(len(values))]
-        return {name: f"{value:g}" for name, value in zip(columns, values, strict=False)}
+        return {f"feature {i}": f"{value:g}" for i, value in enumerate(values)}
 
 
 def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = None) -> Samples:
@@ -68,9 +72,11 @@ def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = 
         annotator: the column of a table that says who gave each label.
         data_root: where data sets lie.
     """
-    table = None
+    table = _table(run) if annotator or not (run.text or run.image) else None
     if annotator:
-        table = _table(run, annotator)
+        if table is None:
+            raise UsageError(f"--annotator names a column of a table, and {run.dataset} is none")
+        table.column(annotator, "--annotator")
         if not run.text and not run.image and annotator not in run.ignore:
             run = dataclasses.replace(run, ignore=(*run.ignore, annotator))
     content = run.content()
@@ -81,11 +87,20 @@ def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = 
             f"{len(names) - len(data.train)} images cannot be decoded, and an audit needs to tell "
             "samples apart: take these out, or mend them"
         )
-    people = None
+    people, columns = None, {}
     if table is not None and names is not None:
-        by_place = {table.place(i): str(who) for i, who in enumerate(table.columns[annotator])}
-        people = [by_place[name] for name in names]
-    return Samples(run, data, labels, content, names, people)
+        row_at = {table.place(i): i for i in range(len(table))}
+        rows = [row_at[name] for name in names]
+
+        def column(name: str) -> list[Any]:
+            values = table.columns[name]
+            return [values[row] for row in rows]
+
+        people = [str(who) for who in column(annotator)] if annotator else None
+        if data.kind == "features":
+            shown = [name for name in (*run.ignore, *data.columns) if name != annotator]
+            columns = {name: column(name) for name in shown if not table.has_vectors(name)}
+    return Samples(run, data, labels, content, names, people, columns)
 
 
 def source_of(run: Run) -> Source:
@@ -96,12 +111,9 @@ def source_of(run: Run) -> Source:
     )  # fmt: skip
 
 
-def _table(run: Run, annotator: str) -> Table:
-    if run.dataset.partition(":")[0] not in ("csv", "parquet"):
-        raise UsageError(f"--annotator names a column of a table, and {run.dataset} is none")
-    table = table_of(source_of(run))
-    table.column(annotator, "--annotator")
-    return table
+def _table(run: Run) -> Table | None:
+    is_table = run.dataset.partition(":")[0] in ("csv", "parquet")
+    return table_of(source_of(run)) if is_table else None
 
 
 def table_of(source: Source) -> Table:
