@@ -65,6 +65,10 @@ def test_kinds_of_samples(tmp_path):
     assert shown(b"\xff\xd8\xff rest")[1].startswith("data:image/jpeg;")
     assert shown({"age": 3, HOSTILE: "x"})[0] == "row"
     assert shown({"age": 3})[1] == [["age", "3"]]
+    (_, review), (_, book) = shown({"review": "word " * 100, "book": "word " * 1000})[1]
+    assert review == "word " * 100
+    assert len(book) < 2100
+    assert book.endswith("…")
     assert shown(None) == ["", ""]
     with pytest.raises(noiseproof.UsageError, match="PNG"):
         shown(b"<svg onload=alert(1)>")

@@ -22,6 +22,7 @@ _TOP = 5  # classes whose probability is shown
 _MAX_TEXT = 5000  # characters
 _MAX_COLUMNS = 60
 _MAX_NAME = 200
+_MAX_VALUE = 2000  # of a column, which may be a text
 _TYPES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
@@ -102,9 +103,11 @@ def _shown(sample: Any) -> tuple[str, Any]:
     if isinstance(sample, np.ndarray):
         return _shown(png(sample))
     if isinstance(sample, Mapping):
-        pairs = [[str(k)[:_MAX_NAME], str(v)[:_MAX_NAME]] for k, v in sample.items()]
+        pairs = [[_cut(str(k), _MAX_NAME), _cut(str(v), _MAX_VALUE)] for k, v in sample.items()]
         left = [["…", f"{len(pairs) - _MAX_COLUMNS} more"]] if len(pairs) > _MAX_COLUMNS else []
         return "row", pairs[:_MAX_COLUMNS] + left
-    text = str(sample)
-    cut = text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
-    return "text", cut.splitlines()
+    return "text", _cut(str(sample), _MAX_TEXT).splitlines()
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"
