@@ -2,14 +2,14 @@
 
     python benchmarks/audit.py probabilities --data-root DIR --out FILE.npz
     python benchmarks/audit.py table FILE.npz --data-root DIR
-    python benchmarks/audit.py small [--news FILE.csv.gz] [--kept DIR] [--data NAME]
+    python benchmarks/audit.py small [--news FILE.csv.gz] [--embedded FILE.parquet] [--kept DIR]
 
 ``probabilities`` trains the 8-layer network on CIFAR-10N worst (labels of people, 40.2 % wrong) on
 a GPU: five folds for each loss, side by side, and for the votes of one ordinary run each loss once
 on everything. It saves the out-of-sample probabilities as float16. ``table`` and ``small`` write
 benchmarks/audit.csv; they need cleanlab for its rows. ``small`` trains on the digits with noise of
-four kinds and, where the file is given, on NoisyAG-News (texts, labels of people), on one core in
-about a quarter of an hour.
+four kinds and, where the files are given, on NoisyAG-News (texts, labels of people) as words and
+as the vectors that embed_texts.py makes of them, on one core in about a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ FOLDS = 5
 CIFAR = Run(dataset="cifar10", noise="cifar10n-worst")
 OUT_OF_SAMPLE = (("ce", 10), ("ce", 50), ("nce+rce", 50), ("gce", 50))
 VOTES = (("nce+rce", 50), ("ce", 50))
+NEWS = "NoisyAG-News"
 
 
 def probabilities(data_root: Path | None, out: Path, epochs: int | None, device: str) -> None:
@@ -204,15 +205,19 @@ def _votes(run: Run, kept: Path | None) -> NDArray[Any]:
     return kept_before
 
 
-def small(news: Path | None, kept: Path | None, only: str | None) -> None:
+def small(news: Path | None, embedded: Path | None, kept: Path | None, only: str | None) -> None:
     """The digits, and texts, on one core."""
     torch.set_num_threads(1)
     noises = (("symmetric", 0.2), ("symmetric", 0.4), ("asymmetric", 0.4), ("symmetric", 0.6))
-    for name, runs in (
-        ("digits", [Run(dataset="digits", noise=n, rate=r, device="cpu") for n, r in noises]),
-        ("NoisyAG-News", [Run(dataset=f"csv:{news}", text="text", truth="gt", device="cpu")]),
-    ):
-        if only not in (None, name) or (name != "digits" and news is None):
+    sets = {"digits": [Run(dataset="digits", noise=n, rate=r, device="cpu") for n, r in noises]}
+    if news is not None:
+        sets[NEWS] = [Run(dataset=f"csv:{news}", text="text", truth="gt", device="cpu")]
+    if embedded is not None:
+        beside = ("text", "group")
+        run = Run(dataset=f"parquet:{embedded}", truth="gt", ignore=beside, device="cpu")
+        sets[f"{NEWS}, embedded"] = [run]
+    for name, runs in sets.items():
+        if only not in (None, name):
             continue
         rows = []
         for run in runs:
@@ -242,15 +247,16 @@ def main() -> None:
     second.add_argument("--data-root", type=Path)
     third = commands.add_parser("small")
     third.add_argument("--news", type=Path, help="train.csv.gz of NoisyAG-News")
+    third.add_argument("--embedded", type=Path, help="what embed_texts.py makes of it")
     third.add_argument("--kept", type=Path, help="a folder for the runs, to go on from")
-    third.add_argument("--data", help="only this set: digits or NoisyAG-News")
+    third.add_argument("--data", help=f"only this set: digits, {NEWS} or '{NEWS}, embedded'")
     given = parser.parse_args()
     if given.command == "probabilities":
         probabilities(given.data_root, given.out, given.epochs, given.device)
     elif given.command == "table":
         table(given.file, given.data_root)
     else:
-        small(given.news, given.kept, given.data)
+        small(given.news, given.embedded, given.kept, given.data)
 
 
 if __name__ == "__main__":

@@ -62,9 +62,9 @@ def accuracy_table(data: str) -> str:
     return "\n".join(table(("loss", *HEAD), best(rows))).rstrip()
 
 
-def noisy_text_table() -> str:
+def noisy_text_table(name: str) -> str:
     """Losses on texts with people's mistakes, and cross entropy on the true labels."""
-    read_ = results.read(ROOT / "benchmarks" / "noisy_text.jsonl")
+    read_ = results.read(ROOT / "benchmarks" / f"{name}.jsonl")
     assert not read_.problems
     rows = []
     for cell in sorted(results.cells(read_.records), key=_true_labels_last):

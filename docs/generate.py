@@ -256,7 +256,9 @@ def documents() -> dict[Path, str]:
     for data in ("cifar10", "cifar100", "news"):
         ruled = between(ruled, data, one_rule.proof_table(data))
     own = ROOT / "docs" / "own-data.md"
-    texts = between(own.read_text(), "noisy-text", choices.noisy_text_table())
+    texts = between(own.read_text(), "noisy-text", choices.noisy_text_table("noisy_text"))
+    vectors = choices.noisy_text_table("embedded_text")
+    texts = between(texts, "embedded-text", vectors)
     return {
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
         ROOT / "src" / "noiseproof" / "tools" / "evidence.csv": choices.evidence(),

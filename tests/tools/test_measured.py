@@ -98,3 +98,15 @@ def test_texts_are_hard_and_votes_fail_on_them(measured):
         assert votes < folds - 15
         row = measured["NoisyAG-News", "human", "folds", loss, "25", "posterior", "1975"]
         assert 0.45 < float(row["estimated_percent"]) / float(row["wrong_percent"]) < 0.55
+
+
+def test_a_pretrained_encoder_finds_a_little_more(measured):
+    words, vectors = "NoisyAG-News", "NoisyAG-News, embedded"
+    for loss in ("ce", "nce+rce"):
+        before, after = (by_ranking(measured, n, "human", "folds", loss)["posterior"]
+                         for n in (words, vectors))  # fmt: skip
+        assert 1 < after - before < 3
+        row = measured[vectors, "human", "folds", loss, "51", "posterior", "1975"]
+        assert 0.5 < float(row["estimated_percent"]) / float(row["wrong_percent"]) < 0.65
+    votes = by_ranking(measured, vectors, "human", "votes", "nce+rce")["posterior"]
+    assert abs(votes - by_ranking(measured, vectors, "human", "folds", "nce+rce")["posterior"]) < 1
