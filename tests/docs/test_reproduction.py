@@ -128,6 +128,27 @@ def test_sums_that_overfit_are_found_in_the_files(docs, results):
         assert sum(x.startswith(start) for x in docs.reasons.weight_of_rce(results)) == 1
 
 
+def test_a_claim_on_two_data_sets_says_which_was_not_measured(docs, results):
+    """The figures have CIFAR-10 and CIFAR-100; of the latter there are four runs."""
+    for claim in ("no_overfitting", "underfitting", "two_of_a_kind"):
+        found = getattr(docs.claims, claim)(results)
+        assert found.evidence.endswith("; CIFAR-100: not measured")
+    assert "(MAE, a third of it, 77.9)" in docs.claims.two_of_a_kind(results).evidence
+
+
+def test_a_claim_that_some_cells_bear_out_holds_in_part(docs, results):
+    """Of A = -4: by the rule of the other claims, and with the cells that have no counterpart."""
+    claim = docs.claims.value_of_a(results)
+    agree, of = map(int, re.search(r"of (\d+) run with -4 alone .* (\d+) agree", claim.evidence)
+                    .groups()[::-1])  # fmt: skip
+    assert 0 < agree < of
+    both, with_paper = re.search(
+        r"of (\d+) cells .* (\d+) agree with A = -4", claim.evidence
+    ).groups()
+    assert 0 < int(with_paper) < int(both)
+    assert claim.verdict == "holds in part"
+
+
 def test_what_was_not_run_is_not_measured(docs):
     results = docs.cells.Results(reading(record(0.9, dataset="mnist", rate=0.6)))
     assert {c(results).verdict for c in docs.claims.CLAIMS} == {"not measured"}

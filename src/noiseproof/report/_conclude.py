@@ -16,7 +16,8 @@ from ._words import ACCURACY_WORDS, HELD_OUT_NOTE, MAX_LISTED, listed, spell_out
 
 _ACTIVE_AND_PASSIVE = (
     "An active loss only raises the probability of the label; a passive loss also lowers those of "
-    "the other classes; an active-passive loss is the sum of one of each."
+    "the other classes; an active-passive loss is a sum of one of each as the paper has them, "
+    "without those of later papers."
 )
 
 
