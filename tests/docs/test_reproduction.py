@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 import re
@@ -202,3 +203,31 @@ def test_the_readme_begins_with_what_was_measured():
         assert found
         mean = sum(r["last"]["test_accuracy"] for r in found) / len(found)
         assert round(100 * mean) == int(percent)
+
+
+def test_points_that_the_readme_names_are_in_the_files():
+    """Symmetric 0.6: which loss to take for which data."""
+
+    def mean(name: str, loss: str, **settings: object) -> float:
+        found = runs(name, loss=loss, noise="symmetric", rate=0.6, **settings)
+        assert found, loss
+        return 100 * sum(r["last"]["test_accuracy"] for r in found) / len(found)
+
+    text = " ".join((ROOT / "README.md").read_text().split())
+    authors = mean("cifar100", "10*nce + 0.1*rce(A=-9.210340371976182)", protocol="authors",
+                   variant="authors")  # fmt: skip
+    assert round(authors - mean("cifar100", "10*nce + 0.1*rce(A=-4)")) == 10
+    assert "ten points better than with the paper's (60 % wrong, one seed)" in text
+    gains = (
+        mean("cifar10", "nce + amse(a=30)") - mean("cifar10", LOSSES["NCE+RCE"]),
+        mean("cifar100", "5*nce + amse(a=20)") - authors,
+    )
+    assert tuple(map(round, gains)) == (4, 7)
+    assert "four points better on CIFAR-10 and seven on CIFAR-100 (60 % wrong, one seed)" in text
+    with (ROOT / "benchmarks" / "choose.csv").open(newline="") as file:
+        mnist = {
+            row["loss"]: float(row["test_percent"]) for row in csv.DictReader(file)
+            if (row["data"], row["rate"]) == ("mnist", "0.6")
+        }  # fmt: skip
+    assert round(mnist["nce + 0.1*rce"] - mnist["nce + 100*rce"]) == 3
+    assert "with 60 % wrong `nce + 0.1*rce` was three points better (one seed)" in text

@@ -163,3 +163,6 @@ def test_it_says_where_the_best_losses_have_one_seed():
         "In 1 of the 2 noisy settings the best loss or the next has one seed, so that nothing can "
         "be said about chance."
     )
+    assert conclude(*two, record(0.95, loss="mae"))[-1].startswith(
+        "In every noisy setting the best"
+    )

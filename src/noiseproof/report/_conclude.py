@@ -261,11 +261,13 @@ def _best_by_noise(study: Study, conditions: list[Condition]) -> list[str]:
 
 def _of_one_seed(study: Study, conditions: list[Condition]) -> list[str]:
     """Where the best loss or the next has one seed, so that no lead can be compared with chance."""
+    if all(len(e.cell.seeds) < 2 for c in conditions for e in study.at(c)):
+        return ["With one seed nothing can be said about chance."]
     leaders = [_by_accuracy(study, condition)[:2] for condition in conditions]
     count = sum(any(len(e.cell.seeds) < 2 for e in two) for two in leaders)
-    if count == len(conditions):
-        return ["With one seed nothing can be said about chance."]
-    settings = f"{count} of the {len(conditions)} noisy settings"
+    settings = "every noisy setting"
+    if count < len(conditions):
+        settings = f"{count} of the {len(conditions)} noisy settings"
     return [f"In {settings} the best loss or the next has one seed, so that nothing can be said "
             "about chance."] if count else []  # fmt: skip
 
