@@ -178,6 +178,13 @@ def test_of_a_run_that_chooses_an_epoch_that_epoch_counts():
         assert make_report(reading(records)).study.measured == when
 
 
+def test_the_page_says_that_a_number_of_one_seed_has_no_deviation():
+    two = record(0.8), record(0.9, seed=1)
+    said = "the sample deviation over the seeds (none for one seed); the best two"
+    assert said in html(make_report(reading(*two, record(0.7, loss="nce"))))
+    assert said not in html(make_report(reading(*two)))
+
+
 def test_charts_hold_the_records_numbers(page):
     data = data_of(page)
     (mnist,) = [p for p in data["figures"]["overview"] if len(p["curves"]) > 5]

@@ -106,10 +106,9 @@ def _notes(table: Table) -> str:
 
 def _averaged(table: Table) -> str:
     """What a number is, and which numbers have no deviation."""
-    counts = {len(cell.seeds) for row in table.rows for cell in row.cells if cell.seeds}
-    if counts <= {1}:
+    if all(len(cell.seeds) < 2 for row in table.rows for cell in row.cells):
         return f"of {table.num_seeds}"
-    alone = "; a number without ± is of one seed" if 1 in counts else ""
+    alone = "; a number without ± is of one seed" if table.has_single_seeds else ""
     return f"mean ± {table.spread} over {table.num_seeds}{alone}"
 
 
