@@ -18,6 +18,7 @@ NORMALIZED = {"CE": "NCE", "FL": "NFL", "MAE": "NMAE", "RCE": "NRCE"}
 ROBUST = ("NFL+MAE", "NFL+RCE", "NCE+MAE", "NCE+RCE")
 TWO_OF_A_KIND = ("NFL+NCE", "MAE+RCE")
 MAX_DROP = 5.0  # points below its best epoch at which a loss overfits
+MARGIN = 1.0  # points by which a loss is better or worse than another
 GRID = 12  # pairs of weights in figure 5
 
 
@@ -130,7 +131,7 @@ def underfitting(results: Results) -> Claim:
             continue
         known.append(condition)
         of += len(alone)
-        holds += sum(cell.mean < best - 1 for cell in alone.values())
+        holds += sum(cell.mean < best - MARGIN for cell in alone.values())
         means = (f"{method} {cell.mean:.1f}" for method, cell in alone.items())
         parts.append(
             f"{where(condition)}: {', '.join(means)}, the best active-passive loss {best:.1f}"
@@ -150,7 +151,7 @@ def scaling(results: Results) -> Claim:
             if 1.0 in means and len(means) > 1:
                 gain = max(means.values()) - means[1.0]
                 of += 1
-                holds += gain < 1
+                holds += gain < MARGIN
                 parts.append(f"{method} {gain:+.1f} at its best factor")
     return Claim("On CIFAR-100 scaling does not mend it", verdict(holds, of), "; ".join(parts))
 
@@ -164,7 +165,7 @@ def scaling_where_easy(results: Results) -> Claim:
         others = len(DATASETS[condition.dataset].classes) - 1
         factors = {"NMAE": 1, "MAE": 2 * others, "RCE": 4 * others}
         of += 1
-        holds += max(cells["MAE"].mean, cells["RCE"].mean) > cells["NMAE"].mean + 1
+        holds += max(cells["MAE"].mean, cells["RCE"].mean) > cells["NMAE"].mean + MARGIN
         parts += [f"{m}, {factor} times: {cells[m].mean:.1f}" for m, factor in factors.items()]
     evidence = "(1 - p_y) / (K - 1) as NMAE and larger: " + "; ".join(parts)
     return Claim("On CIFAR-10 scaling helps", verdict(holds, of), evidence * bool(of))

@@ -20,7 +20,7 @@ from cells import (
     signed,
     table,
 )
-from claims import ROBUST, claims, noisy_columns, places
+from claims import MARGIN, MAX_DROP, ROBUST, claims, noisy_columns, places
 from reasons import reasons
 
 from noiseproof.bench import plan, read_bench
@@ -236,7 +236,10 @@ def page() -> str:
         "## The paper's claims",
         "",
         "Symmetric noise of rate 0.6 and the paper's settings where nothing else is said; numbers "
-        "are test accuracies after the last epoch in percent.",
+        "are test accuracies after the last epoch in percent, most of them of one or two seeds. A "
+        f"loss overfits that ends more than {MAX_DROP:g} points below its best epoch; one "
+        f"underfits that ends more than {MARGIN:g} point below the best active-passive loss. A "
+        "claim *holds* if it does in all comparisons that are shown, and *in part* if in some.",
         "",
         *claims(results),
         left_on_cifar100(),
