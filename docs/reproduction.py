@@ -34,6 +34,7 @@ from noiseproof.catalogue import (
     protocol_of,
 )
 from noiseproof.report import Comparison, Condition, Figure, condition_name
+from noiseproof.report._compare import MAX_POINTS, MAX_Z_SCORE
 
 README_DATASET = "cifar10"
 VERDICTS = ("agrees", "above", "below", "not run")
@@ -82,6 +83,27 @@ def summary(results: Results) -> list[str]:
         numbers = (str(counts[v]) for v in VERDICTS)
         rows.append((dataset_title(dataset), labels(noise), family, *numbers))
     return table(("data set", "labels", "losses", *VERDICTS), rows, left=3)
+
+
+def by_which_rule(results: Results) -> list[str]:
+    """How many of the cells agree by one half of the rule alone."""
+    agree = [
+        c for c in results.compared
+        if c.verdict == "agrees" and c.paper is not None and protocol_text(c) == "paper"
+        and c.difference is not None
+    ]  # fmt: skip
+    wide = [c for c in agree if abs(c.difference or 0) > MAX_POINTS]
+    near = [c for c in agree if c.z_score is not None and abs(c.z_score) > MAX_Z_SCORE]
+    if not wide:
+        return []
+    most = max(wide, key=lambda c: abs(c.difference or 0))
+    return [
+        f"Of the {len(agree)} cells that agree, {len(near)} are within a point but more than two "
+        f"deviations away, and {len(wide)} are within two deviations but more than a point away, "
+        f"most of all {most.method} at {condition_name(most.condition)}: "
+        f"{signed(most.difference)}, with {paper(most)} in the paper.",
+        "",
+    ]
 
 
 def best_losses(results: Results) -> list[str]:
@@ -230,6 +252,7 @@ def page() -> str:
         "## In short",
         "",
         *summary(results),
+        *by_which_rule(results),
         *best_losses(results),
         *distances(results),
         "",

@@ -205,6 +205,18 @@ def test_the_readme_begins_with_what_was_measured():
         assert round(100 * mean) == int(percent)
 
 
+def test_it_says_which_cells_agree_by_half_of_the_rule(docs, results):
+    rows = [
+        line.split(" | ") for line in docs.reproduction.every_cell(results)
+        if line.endswith(" | agrees |") and line.split(" | ")[1] == "paper"
+    ]  # fmt: skip
+    points, deviations = ([abs(float(row[i] or 0)) for row in rows] for i in (7, 8))
+    (said, _) = docs.reproduction.by_which_rule(results)
+    agree, near, wide = map(int, re.findall(r"(?:the|,|and) (\d+) (?:cells|are)", said))
+    assert (agree, wide) == (len(rows), sum(p > 1 for p in points))
+    assert sum(z > 2 for z in deviations) <= near <= sum(z >= 2 for z in deviations)  # as rounded
+
+
 def test_points_that_the_readme_names_are_in_the_files():
     """Symmetric 0.6: which loss to take for which data."""
 
