@@ -256,6 +256,9 @@ def page() -> str:
         *best_losses(results),
         *distances(results),
         "",
+        "![Test accuracy against the fraction of wrong labels, one panel for each data set and "
+        "kind of noise](pictures/reproduction.svg)",
+        "",
         "## The paper's claims",
         "",
         "Symmetric noise of rate 0.6 and the paper's settings where nothing else is said; numbers "
