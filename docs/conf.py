@@ -35,9 +35,10 @@ CONTENTS = {
     "In your trainer": ("trainers/index", "trainers/pytorch", "trainers/*"),
     "Recipes": ("recipes/index", "recipes/*"),
     "Understand": (
-        "losses", "active-or-passive", "noise", "theory", "paper-notes", "reproduction",
+        "losses", "losses-in-code", "active-or-passive", "noise", "theory", "paper-notes",
+        "reproduction",
     ),
-    "Reference": ("api/index", "stability", "CHANGELOG"),
+    "Reference": ("api/index", "speed", "stability", "CHANGELOG"),
     "Contribute": ("CONTRIBUTING", "ARCHITECTURE"),
     "More": ("*",),
 }  # fmt: skip

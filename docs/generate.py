@@ -6,9 +6,9 @@ Rewrites docs/losses.md, the table in docs/theory.md, the tables of the catalogu
 docs/training.md, docs/reproduction.md (from results/), the tables of docs/which-loss.md,
 docs/imbalance.md, docs/find-wrong-labels.md and docs/choose.md and the evidence of
 `noiseproof.recommend` (src/noiseproof/tools/evidence.csv; from benchmarks/ and results/), those
-of docs/one-rule.md (from benchmarks/rule/), the tables of losses, of the reproduction and of speed
-in README.md (the last from benchmarks/loss_cpu.csv and train_step.csv), between their marks, the
-pictures, and the signatures of the losses that texts are read with
+of docs/one-rule.md (from benchmarks/rule/), those of docs/speed.md (from benchmarks/loss_cpu.csv
+and train_step.csv), the tables of losses and of the reproduction in README.md, between their marks,
+the pictures, and the signatures of the losses that texts are read with
 (src/noiseproof/syntax/signatures.json).
 """
 
@@ -220,8 +220,9 @@ def documents() -> dict[Path, str]:
     readme = ROOT / "README.md"
     text = between(readme.read_text(), "losses", short_table())
     text = between(text, "reproduction", reproduction.readme_table())
-    text = between(text, "speed", speed_table())
-    text = between(text, "steps", steps_table())
+    fast = ROOT / "docs" / "speed.md"
+    measured_speed = between(fast.read_text(), "speed", speed_table())
+    measured_speed = between(measured_speed, "steps", steps_table())
     theory = ROOT / "docs" / "theory.md"
     bounds = between(theory.read_text(), "bounds", bounds_table())
     training = ROOT / "docs" / "training.md"
@@ -263,6 +264,7 @@ def documents() -> dict[Path, str]:
         ROOT / "src" / "noiseproof" / "syntax" / "signatures.json": signatures(),
         ROOT / "src" / "noiseproof" / "tools" / "evidence.csv": choices.evidence(),
         readme: text,
+        fast: measured_speed,
         ROOT / "docs" / "losses.md": page(),
         theory: bounds,
         training: settings,

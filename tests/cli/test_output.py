@@ -272,3 +272,22 @@ def test_accuracies_of_different_labels_are_told_apart(run, tmp_path):
     assert "held-out labels" in next(line for line in out.splitlines() if " MAE " in line)
     write_bundle(tmp_path / "one.jsonl", records[:1])
     assert "tested on" not in run("results", tmp_path / "one.jsonl")[1]
+
+
+def test_results_are_listed_as_tables_have_them(run, tmp_path):
+    """Not by the hashes that name their folders."""
+    given = [
+        ("nce+rce", 0.6, 1), ("ce", 0.6, 0), ("nce+rce", 0.2, 0), ("nce+rce", 0.6, 0),
+        ("ce", 0.2, 0),
+    ]  # fmt: skip
+    records = [
+        Record(Run(loss=loss, rate=rate, seed=seed).resolve(), HISTORY, {}, None, tmp_path)
+        for loss, rate, seed in given
+    ]
+    write_bundle(tmp_path / "runs.jsonl", records)
+    _, out, _ = run("results", tmp_path / "runs.jsonl")
+    words = [line.split() for line in out.splitlines()[1:-1]]
+    assert [(w[3], w[4].lower(), int(w[-2])) for w in words] == [
+        ("0.2", "ce", 0), ("0.2", "nce+rce", 0), ("0.6", "ce", 0), ("0.6", "nce+rce", 0),
+        ("0.6", "nce+rce", 1),
+    ]  # fmt: skip

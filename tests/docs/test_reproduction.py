@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 import re
@@ -128,6 +129,27 @@ def test_sums_that_overfit_are_found_in_the_files(docs, results):
         assert sum(x.startswith(start) for x in docs.reasons.weight_of_rce(results)) == 1
 
 
+def test_a_claim_on_two_data_sets_says_which_was_not_measured(docs, results):
+    """The figures have CIFAR-10 and CIFAR-100; of the latter there are four runs."""
+    for claim in ("no_overfitting", "underfitting", "two_of_a_kind"):
+        found = getattr(docs.claims, claim)(results)
+        assert found.evidence.endswith("; CIFAR-100: not measured")
+    assert "(MAE, a third of it, 77.9)" in docs.claims.two_of_a_kind(results).evidence
+
+
+def test_a_claim_that_some_cells_bear_out_holds_in_part(docs, results):
+    """Of A = -4: by the rule of the other claims, and with the cells that have no counterpart."""
+    claim = docs.claims.value_of_a(results)
+    agree, of = map(int, re.search(r"of (\d+) run with -4 alone .* (\d+) agree", claim.evidence)
+                    .groups()[::-1])  # fmt: skip
+    assert 0 < agree < of
+    both, with_paper = re.search(
+        r"of (\d+) cells .* (\d+) agree with A = -4", claim.evidence
+    ).groups()
+    assert 0 < int(with_paper) < int(both)
+    assert claim.verdict == "holds in part"
+
+
 def test_what_was_not_run_is_not_measured(docs):
     results = docs.cells.Results(reading(record(0.9, dataset="mnist", rate=0.6)))
     assert {c(results).verdict for c in docs.claims.CLAIMS} == {"not measured"}
@@ -181,3 +203,43 @@ def test_the_readme_begins_with_what_was_measured():
         assert found
         mean = sum(r["last"]["test_accuracy"] for r in found) / len(found)
         assert round(100 * mean) == int(percent)
+
+
+def test_it_says_which_cells_agree_by_half_of_the_rule(docs, results):
+    rows = [
+        line.split(" | ") for line in docs.reproduction.every_cell(results)
+        if line.endswith(" | agrees |") and line.split(" | ")[1] == "paper"
+    ]  # fmt: skip
+    points, deviations = ([abs(float(row[i] or 0)) for row in rows] for i in (7, 8))
+    (said, _) = docs.reproduction.by_which_rule(results)
+    agree, near, wide = map(int, re.findall(r"(?:the|,|and) (\d+) (?:cells|are)", said))
+    assert (agree, wide) == (len(rows), sum(p > 1 for p in points))
+    assert sum(z > 2 for z in deviations) <= near <= sum(z >= 2 for z in deviations)  # as rounded
+
+
+def test_points_that_the_readme_names_are_in_the_files():
+    """Symmetric 0.6: which loss to take for which data."""
+
+    def mean(name: str, loss: str, **settings: object) -> float:
+        found = runs(name, loss=loss, noise="symmetric", rate=0.6, **settings)
+        assert found, loss
+        return 100 * sum(r["last"]["test_accuracy"] for r in found) / len(found)
+
+    text = " ".join((ROOT / "README.md").read_text().split())
+    authors = mean("cifar100", "10*nce + 0.1*rce(A=-9.210340371976182)", protocol="authors",
+                   variant="authors")  # fmt: skip
+    assert round(authors - mean("cifar100", "10*nce + 0.1*rce(A=-4)")) == 10
+    assert "ten points better than with the paper's (60 % wrong, one seed)" in text
+    gains = (
+        mean("cifar10", "nce + amse(a=30)") - mean("cifar10", LOSSES["NCE+RCE"]),
+        mean("cifar100", "5*nce + amse(a=20)") - authors,
+    )
+    assert tuple(map(round, gains)) == (4, 7)
+    assert "four points better on CIFAR-10 and seven on CIFAR-100 (60 % wrong, one seed)" in text
+    with (ROOT / "benchmarks" / "choose.csv").open(newline="") as file:
+        mnist = {
+            row["loss"]: float(row["test_percent"]) for row in csv.DictReader(file)
+            if (row["data"], row["rate"]) == ("mnist", "0.6")
+        }  # fmt: skip
+    assert round(mnist["nce + 0.1*rce"] - mnist["nce + 100*rce"]) == 3
+    assert "with 60 % wrong `nce + 0.1*rce` was three points better (one seed)" in text

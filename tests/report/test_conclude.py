@@ -93,8 +93,8 @@ def test_over_many_settings_it_counts():
     lines = conclude(*records)
     assert lines[1].startswith("An active-passive loss is best in 2 of 3 noisy settings")
     assert any("beat plain NCE in 2 of 3 comparisons" in line for line in lines)
-    assert lines[-1].startswith("Best on Digits with symmetric noise: NCE+RCE at 0.2 (90.0")
-    assert "NCE at 0.6 (80.0" in lines[-1]
+    assert lines[-2].startswith("Best on Digits with symmetric noise: NCE+RCE at 0.2 (90.0")
+    assert "NCE at 0.6 (80.0" in lines[-2]
 
 
 def test_a_loss_that_is_best_everywhere():
@@ -118,15 +118,15 @@ def test_a_lead_within_the_deviation_is_a_tie():
 def test_many_rates_and_data_sets_are_counted_and_not_listed():
     rates = [record(a, loss=x, rate=r / 100) for r in range(1, 41) for x, a in
              (("ce", 0.5), ("nce", 0.8))]  # fmt: skip
-    assert conclude(*rates)[-1].endswith("most often NCE, at 40 of 40 rates.")
+    assert conclude(*rates)[-2].endswith("most often NCE, at 40 of 40 rates.")
     datasets = [record(a, loss=x, dataset=f"data-{i:02}") for i in range(40) for x, a in
                 (("ce", 0.5), ("nce", 0.8))]  # fmt: skip
     lines = conclude(*datasets)
     assert len(lines) < 12
-    assert lines[-1].startswith("The tables also have data-06 with symmetric noise, data-07 with")
-    assert lines[-1].endswith("and 28 more.")
+    assert lines[-2].startswith("The tables also have data-06 with symmetric noise, data-07 with")
+    assert lines[-2].endswith("and 28 more.")
     assert "also" not in " ".join(conclude(*datasets[:12]))
-    assert conclude(*datasets[:14])[-1] == "The tables also have data-06 with symmetric noise."
+    assert conclude(*datasets[:14])[-2] == "The tables also have data-06 with symmetric noise."
 
 
 def test_what_was_not_run_is_not_concluded_on():
@@ -153,3 +153,16 @@ def test_weights_of_ones_own_are_active_passive_too():
     lines = conclude(*of(ce=0.5, nce=0.7), record(0.9, loss="10*nce+0.1*rce(A=-4)"))
     assert lines[1].startswith("10*NCE+0.1*RCE is best")
     assert any("beats plain NCE" in line for line in lines)
+
+
+def test_it_says_where_the_best_losses_have_one_seed():
+    two = *seeds((0.9, 0.8), loss="ce"), *seeds((0.7, 0.8), loss="nce")
+    assert not [line for line in conclude(*two) if "one seed" in line]
+    assert conclude(*of(ce=0.5, nce=0.7))[-1] == "With one seed nothing can be said about chance."
+    assert conclude(*two, *of(0.6, ce=0.5, nce=0.7))[-1] == (
+        "In 1 of the 2 noisy settings the best loss or the next has one seed, so that nothing can "
+        "be said about chance."
+    )
+    assert conclude(*two, record(0.95, loss="mae"))[-1].startswith(
+        "In every noisy setting the best"
+    )

@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from noiseproof._errors import MissingExtraError
 from noiseproof.report import html, make_report, write
+from noiseproof.report._curves import sample_indices
 
 from .subjects import bundle, reading, record, whole
 
@@ -153,6 +155,16 @@ def test_a_line_needs_three_rates():
     assert not panel.note
 
 
+def test_points_lost_are_counted_from_the_best_of_all_epochs_not_of_those_drawn():
+    ce, nce = (record(0.6, loss=loss, epochs=200) for loss in ("ce", "nce"))
+    between = next(i for i in range(100, 200) if i not in sample_indices(200))
+    history = [dict(row) for row in ce.history]
+    history[between]["test_accuracy"] = 0.9
+    figures = make_report(reading(replace(ce, history=history), nce)).figures
+    (caption,) = [f.caption for f in figures if f.name == "robust-digits"]
+    assert caption.endswith("lost from the best epoch to the last: CE 30.0, NCE 0.0.")
+
+
 def test_of_a_run_that_chooses_an_epoch_that_epoch_counts():
     plain, auto = record(0.8), record(0.9, loss="auto")
     report = make_report(reading(plain, auto))
@@ -164,6 +176,13 @@ def test_of_a_run_that_chooses_an_epoch_that_epoch_counts():
     assert f"Test accuracy in percent {both}: the mean" in html(report)
     for records, when in ((plain, "after the last epoch"), (auto, "at the epoch that was chosen")):
         assert make_report(reading(records)).study.measured == when
+
+
+def test_the_page_says_that_a_number_of_one_seed_has_no_deviation():
+    two = record(0.8), record(0.9, seed=1)
+    said = "the sample deviation over the seeds (none for one seed); the best two"
+    assert said in html(make_report(reading(*two, record(0.7, loss="nce"))))
+    assert said not in html(make_report(reading(*two)))
 
 
 def test_charts_hold_the_records_numbers(page):

@@ -197,3 +197,21 @@ def test_latex_looks_as_if_it_compiled():
     assert "±" not in text
     assert "#" not in re.sub(r"\\#", "", text)
     assert r"\textbf{" in text
+
+
+def test_captions_say_what_is_bold_in_brackets_and_of_one_seed():
+    several = seeds((0.90, 0.92), dataset="mnist"), seeds((0.8, 0.9), dataset="mnist", loss="gce")
+    alone = record(0.7, dataset="mnist", loss="sce")
+    for write, plus in ((to_markdown, "±"), (to_latex, r"$\pm$")):
+        text = write(made(*several[0], *several[1], alone))
+        assert f"mean {plus} deviation over 1 to 2 seeds; a number without {plus} is of one" in text
+        assert (
+            " The best two of each column are in bold. In brackets the published number and ours "
+            "minus it, from Ma et al., ICML 2020, table 2."
+        ) in text
+    assert " The best of each column is in bold.\n" in to_markdown(
+        made(*seeds((0.9, 0.8)), *seeds((0.9, 0.7), loss="nce"))
+    )
+    one = to_markdown(made(record(0.9)))
+    assert "Test accuracy in percent, of 1 seed." in one
+    assert "bold" not in one

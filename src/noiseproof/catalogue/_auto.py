@@ -36,8 +36,8 @@ def auto_setting(classes: int, lr: float = LR, optimizer: str = "sgd") -> Settin
 def auto_loss(classes: int, lr: float = LR, optimizer: str = "sgd") -> str:
     """The loss of a network that is trained with a learning rate.
 
-    Both parts pull as hard on a sample whatever the number of classes: the gradient of NCE shrinks
-    with 1 / (K log K), and the passive part is 4 (1 - p_y) + ... .
+    The weights grow with the number of classes: the gradient of NCE shrinks with 1 / (K log K), so
+    that 1 / log K remains, and the passive part is 4 (1 - p_y) + ... .
     """
     scale = _scale(lr, optimizer)
     return syntax.canonical(f"{scale * classes / 2:.6g}*nce + {scale:.6g}*amse(a={2 * classes})")

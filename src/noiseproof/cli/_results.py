@@ -157,9 +157,28 @@ def _select(records: list[Record], **wanted: Collection[Any]) -> list[Record]:
     return kept
 
 
+def _in_order(records: list[Record]) -> list[Record]:
+    """As tables have them: data sets as they come, then noise, rate, loss and seed."""
+    from noiseproof.catalogue import NOISES, rank_of
+
+    datasets = list(dict.fromkeys(r.run.dataset for r in records))
+    noises = list(NOISES)
+
+    def place(record: Record) -> tuple[object, ...]:
+        run = record.run
+        noise = noises.index(run.noise) if run.noise in noises else len(noises)
+        return (
+            datasets.index(run.dataset), noise, run.rate, rank_of(run.method),
+            run.protocol != "paper", run.protocol, run.seed,
+        )  # fmt: skip
+
+    return sorted(records, key=place)
+
+
 def _list(records: list[Record]) -> None:
     from ._tables import show, told_apart, width, width_of
 
+    records = _in_order(records)
     rows = [_row(record) for record in records]
     lines = [" ".join(v for k, v in row.items() if k not in ("run", "accuracy")) for row in rows]
     settings = [

@@ -16,7 +16,8 @@ from ._words import ACCURACY_WORDS, HELD_OUT_NOTE, MAX_LISTED, listed, spell_out
 
 _ACTIVE_AND_PASSIVE = (
     "An active loss only raises the probability of the label; a passive loss also lowers those of "
-    "the other classes; an active-passive loss is the sum of one of each."
+    "the other classes; an active-passive loss is a sum of one of each as the paper has them, "
+    "without those of later papers."
 )
 
 
@@ -47,6 +48,7 @@ def _on_known_noise(study: Study, conditions: list[Condition]) -> list[str]:
         _best(study, conditions),
         *_active_passive_sentences(study, conditions),
         *(_best_by_noise(study, conditions) if len(conditions) > 1 else []),
+        *_of_one_seed(study, conditions),
     ]
 
 
@@ -255,6 +257,19 @@ def _best_by_noise(study: Study, conditions: list[Condition]) -> list[str]:
         for (dataset, noise), group in list(groups.items())[:MAX_LISTED]
     ]
     return [*sentences, *_also_there(list(groups)[MAX_LISTED:])]
+
+
+def _of_one_seed(study: Study, conditions: list[Condition]) -> list[str]:
+    """Where the best loss or the next has one seed, so that no lead can be compared with chance."""
+    if all(len(e.cell.seeds) < 2 for c in conditions for e in study.at(c)):
+        return ["With one seed nothing can be said about chance."]
+    leaders = [_by_accuracy(study, condition)[:2] for condition in conditions]
+    count = sum(any(len(e.cell.seeds) < 2 for e in two) for two in leaders)
+    settings = "every noisy setting"
+    if count < len(conditions):
+        settings = f"{count} of the {len(conditions)} noisy settings"
+    return [f"In {settings} the best loss or the next has one seed, so that nothing can be said "
+            "about chance."] if count else []  # fmt: skip
 
 
 def _also_there(groups: Sequence[tuple[str, str]]) -> list[str]:

@@ -27,12 +27,6 @@ class Curve:
     def last(self) -> float | None:
         return self.y[-1] if self.y else None
 
-    @property
-    def drop_from_best(self) -> float:
-        """By how much the last point is below the highest."""
-        known = [y for y in self.y if y is not None]
-        return max(known) - known[-1] if known else 0.0
-
 
 def sample_indices(length: int, num: int = MAX_POINTS) -> list[int]:
     """At most ``num`` indices, evenly spaced, with the first and the last among them.
@@ -104,6 +98,16 @@ def final_mean(cell: Cell, measure: Measure) -> float | None:
     columns = [measure(record) for record in cell.records]
     last = _percents(column[-1] for column in columns if column)
     return rounded(_mean(last)) if last else None
+
+
+def drop_from_best(cell: Cell, measure: Measure) -> float:
+    """By how many points the mean over the seeds is lower after the last epoch than at its best.
+
+    Of all epochs: the best one may not be among those that a curve is drawn through.
+    """
+    by_epoch = zip(*map(measure, cell.records), strict=False)
+    means = [_mean(values) for epoch in by_epoch if (values := _percents(epoch))]
+    return max(means) - means[-1] if means else 0.0
 
 
 def _percents(fractions: Iterable[float]) -> list[float]:

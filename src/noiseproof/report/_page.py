@@ -176,9 +176,10 @@ def _what_numbers_are(tables: list[Table], measured: str) -> str:
         after = "the sample deviation over the seeds"
     else:
         after = "its standard error over the seeds"
+    alone = " (none for one seed)" if any(table.has_single_seeds for table in tables) else ""
     return (
         f"{accuracy[0].upper()}{accuracy[1:]} in percent {measured}: the mean, ± "
-        f"{after}; the best two of each column in bold."
+        f"{after}{alone}; the best two of each column in bold."
     )
 
 

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..catalogue import CLEAN, GIVEN, is_active_passive
-from ._curves import Curve, clean_train_accuracy, column, final_mean, mean_curve
+from ._curves import (
+    Curve,
+    clean_train_accuracy,
+    column,
+    drop_from_best,
+    final_mean,
+    mean_curve,
+)
 from ._figure import (
     MAX_LINES,
     MAX_PANELS,
@@ -65,7 +72,11 @@ def robustness_figures(study: Study) -> Iterator[Figure]:
             note = f"{' and '.join(missing)} not run" if missing else ""
             title = " and ".join(m for m in (plain, normalized) if m in ran)
             panels.append(Panel(title, "epochs", curves, note=note))
-            drops += [f"{c.label} {c.drop_from_best:.1f}" for c in curves]
+            drops += [
+                f"{e.label} {drop_from_best(e.cell, TEST_ACCURACY):.1f}"
+                for e in pair
+                if e.label in {c.label for c in curves}
+            ]
         if panels:
             accuracy = ACCURACY_WORDS[study.judged_on([condition])]
             caption = (

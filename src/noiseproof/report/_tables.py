@@ -181,6 +181,12 @@ class Table:
         return f"{number} seed{'' if high == 1 else 's'}"
 
     @cached_property
+    def has_single_seeds(self) -> bool:
+        """Whether some cells have one seed, and so no deviation, beside others with several."""
+        counts = {len(cell.seeds) for row in self.rows for cell in row.cells if cell.seeds}
+        return 1 in counts and len(counts) > 1
+
+    @cached_property
     def has_same_seeds(self) -> bool:
         """Whether all cells have the same seeds."""
         return len({cell.seeds for row in self.rows for cell in row.cells if cell.seeds}) <= 1

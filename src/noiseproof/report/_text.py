@@ -68,10 +68,7 @@ def to_markdown(tables: list[Table]) -> str:
         ]
         accuracy = ACCURACY_WORDS[table.judged_on]
         lines = [f"| {' | '.join(row)} |" for row in rows]
-        caption = (
-            f"{accuracy[0].upper()}{accuracy[1:]} in percent, mean ± {table.spread} over "
-            f"{table.num_seeds}."
-        )
+        caption = f"{accuracy[0].upper()}{accuracy[1:]} in percent, {_averaged(table)}."
         parts.append(
             f"### {markdown(table.title)}\n\n{caption}{markdown(_notes(table))}\n\n"
             + "\n".join(lines) + "\n"
@@ -86,11 +83,8 @@ def to_latex(tables: list[Table]) -> str:
         rows = [["Loss", "Protocol", *map(latex, _headers(table))]]
         rows += _format_rows(table, latex, lambda text: f"\\textbf{{{text}}}", "${:+.2f}$", "--")
         head, *body = (" & ".join(row).replace("±", _PLUS_MINUS) + r" \\" for row in rows)
-        notes = latex(_notes(table)).replace("±", _PLUS_MINUS)
-        caption = (
-            f"{latex(table.title)}: {ACCURACY_WORDS[table.judged_on]} (\\%), mean and "
-            f"{table.spread} over {table.num_seeds}.{notes}"
-        )
+        text = latex(f"{_averaged(table)}.{_notes(table)}").replace("±", _PLUS_MINUS)
+        caption = f"{latex(table.title)}: {ACCURACY_WORDS[table.judged_on]} (\\%), {text}"
         parts += [
             "", r"\begin{table}", r"\centering", rf"\caption{{{caption}}}",
             rf"\begin{{tabular}}{{ll{'r' * len(_headers(table))}}}", r"\toprule", head, r"\midrule",
@@ -103,9 +97,29 @@ def _notes(table: Table) -> str:
     """What a caption says after its first sentence."""
     overrides, sources = table.shared_overrides, "; ".join(table.sources)
     note = f" Settings that differ from the protocol: {overrides}." if overrides else ""
-    note += f" In brackets: {sources}." if sources else ""
+    note += _bold_note(table)
+    if sources:
+        note += f" In brackets the published number and ours minus it, from {sources}."
     note += f" {RULE}" if table.has_errors else ""
     return note + ("" if table.judged_on == "test" else f" {HELD_OUT_NOTE}")
+
+
+def _averaged(table: Table) -> str:
+    """What a number is, and which numbers have no deviation."""
+    if all(len(cell.seeds) < 2 for row in table.rows for cell in row.cells):
+        return f"of {table.num_seeds}"
+    alone = "; a number without ± is of one seed" if table.has_single_seeds else ""
+    return f"mean ± {table.spread} over {table.num_seeds}{alone}"
+
+
+def _bold_note(table: Table) -> str:
+    """Which numbers are in bold: of two losses the best, of more the best two."""
+    columns = zip(*(row.cells for row in table.rows), strict=True)
+    most = max((sum(cell.mean is not None for cell in column) for column in columns), default=0)
+    best = {0: "", 1: "", 2: "The best of each column is"}.get(
+        most, "The best two of each column are"
+    )
+    return f" {best} in bold." if best else ""
 
 
 def _headers(table: Table) -> list[str]:
