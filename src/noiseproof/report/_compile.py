@@ -60,7 +60,13 @@ def picture(figure: Figure, styles: Mapping[str, Style], format: Literal["png", 
         "spacing": 24,
         "params": PARAMS,
         "resolve": {"scale": {"y": "shared" if figure.shared_y else "independent"}},
-        "config": {**config("light"), "background": "white", "padding": 16},
+        "config": {
+            **config("light"),
+            # A label above the axis would lift the title of its panel above those beside it.
+            "axisY": {"labelFlush": True},
+            "background": "white",
+            "padding": 16,
+        },
     }
     return _vega.render(whole, format)
 
