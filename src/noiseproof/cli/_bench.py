@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
+from ._device import check_device
 from ._flags import grid_flags
 from ._tables import say, told_apart
 from ._words import count
@@ -58,16 +59,16 @@ def bench(
     loss: Annotated[tuple[str, ...], _shown("[LOSS ...]")] = (),
     seeds: Annotated[tuple[int, ...], _shown("[INT ...]")] = (),
     epochs: Annotated[int | None, _shown("INT")] = None,
-    protocol: Annotated[Literal["paper", "authors"] | None, _shown("{paper,authors}")] = None,
+    protocol: Annotated[str | None, _shown("{paper,authors}")] = None,
     grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # noqa: B008  # frozen
     title: Annotated[str, _shown("TITLE", name="name")] = "",
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
     data_root: Annotated[Path | None, _shown("DIR")] = None,
-    executor: Literal["local", "ray"] = "local",
+    executor: Annotated[str, tyro.conf.arg(metavar="{local,ray}")] = "local",
     address: Annotated[str | None, _shown("HOST:PORT")] = None,
     workers: Annotated[int | None, _shown("INT")] = None,
     device: str = "auto",
-    stream: Literal["auto", "yes", "no"] = "auto",
+    stream: Annotated[str, tyro.conf.arg(metavar="{auto,yes,no}")] = "auto",
     cache: Annotated[str, _shown("DIR")] = "",
     keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
@@ -108,6 +109,7 @@ def bench(
     """
     from noiseproof import bench as benches
 
+    executor = executor.lower()
     axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
     if not (list or name or dataset):
         _refuse_flags(axes | {"loss": loss, "seeds": seeds, "name": title} | _given(grid))
@@ -130,6 +132,8 @@ def bench(
     found = dataclasses.replace(
         found, runs=tuple(dataclasses.replace(run, **kept) for run in found.runs)
     )
+    if executor == "local":  # the nodes of a cluster have others
+        check_device(device)
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
     if executor == "local":

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -35,7 +35,7 @@ def results(
     seed: tuple[int, ...] = (),
     model: tuple[str, ...] = (),
     epochs: tuple[int, ...] = (),
-    protocol: Literal["paper", "authors"] | None = None,
+    protocol: Annotated[str | None, tyro.conf.arg(metavar="{paper,authors}")] = None,
     cells: tyro.conf.FlagCreatePairsOff[bool] = False,
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     parquet: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
