@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._errors import UsageError
 from .._hints import nearest
@@ -34,6 +35,22 @@ def read(source: Source) -> Content:
         UsageError: something is missing or cannot be read; it names the file or the line.
     """
     return _read(source, _stamps(source))
+
+
+def read_labels(source: Source) -> NDArray[np.int64]:
+    """The labels to train on: of a table these alone, whatever its other columns hold.
+
+    Raises:
+        UsageError: as `read`.
+    """
+    if source.form not in ("csv", "parquet"):
+        return read(source).train.labels
+    _stamps(source)  # whether it is there
+    problems, label = Problems(source.skip_unreadable), source.label or LABEL
+    table = read_table(source.path, source.form, _bytes_of_table(source, source.path), problems,
+                       fewest=1)  # fmt: skip
+    classes, (rows,) = _table_labels(source, [table], label, problems)
+    return classes(table.columns[label][row] for row in rows)
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -109,9 +126,7 @@ def _table(source: Source) -> Content:
     for path in (source.path, source.test):
         if path is None:
             continue
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder, and no {source.form} file; is it folder:{path}?")
-        content = bytes_of(path)
+        content = _bytes_of_table(source, path)
         digest.add(content)
         tables.append(read_table(path, source.form, content, problems))
     label = source.label or LABEL
@@ -137,6 +152,12 @@ def _table(source: Source) -> Content:
         files = [p for part in parts for p in part.inputs]
         shape = image_shape(files, source.image_size)  # type: ignore[arg-type]
     return _content(source, digest, kind, shape, classes, columns, parts, problems.lines)
+
+
+def _bytes_of_table(source: Source, path: Path) -> bytes:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and no {source.form} file; is it folder:{path}?")
+    return bytes_of(path)
 
 
 def _table_labels(
