@@ -36,12 +36,14 @@ class Table:
         columns: by name.
         lines: the line of the file, or the number of the row, of each row.
         unit: what ``lines`` counts.
+        decimal: the mark of decimals, besides the point.
     """
 
     path: Path
     columns: dict[str, Sequence[Any]]
     lines: list[int]
     unit: str = "line"
+    decimal: str = "."
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -141,7 +143,8 @@ def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
     finally:
         csv.field_size_limit(usual)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return Table(path, dict(zip(header, columns, strict=True)), lines)
+    decimal = "," if delimiter == ";" else "."  # as spreadsheets write where that is usual
+    return Table(path, dict(zip(header, columns, strict=True)), lines, decimal=decimal)
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
@@ -192,7 +195,8 @@ def numeric_columns(
 ) -> NDArray[np.float32]:
     """Columns as numbers, [rows, columns]; rows that have none are NaN, and are reported.
 
-    True and false are 1 and 0.
+    True and false are 1 and 0. Decimals have a point; in a table whose marks are semicolons those
+    of a column may all have a comma.
 
     Args:
         table: whose they are.
@@ -208,10 +212,10 @@ def numeric_columns(
             try:
                 found[:, at] = np.asarray(values, dtype=np.float64)
             except (ValueError, TypeError, OverflowError):
-                found[:, at] = [_number(value) for value in values]
+                found[:, at] = [_number(value) for value in _with_points(values, table.decimal)]
     finite = np.isfinite(found)
-    few = [name for name, share in zip(names, finite.mean(0), strict=True) if share < 0.5]
-    _check_columns(table, () if required else few)
+    if not required:
+        _check_columns(table, names, finite)
     for row, at in np.argwhere(~finite).tolist():
         value = table.columns[names[at]][row]
         what = "is empty" if value in ("", None) else f"is {str(value)!r:.40}, no finite number"
@@ -219,21 +223,31 @@ def numeric_columns(
     return found
 
 
-def _check_columns(table: Table, names: Sequence[str]) -> None:
+def _with_points(values: Sequence[Any], decimal: str) -> Sequence[Any]:
+    """The values of a column with their decimals as Python reads them."""
+    if decimal == "." or any("." in value for value in values):
+        return values
+    return [value.replace(decimal, ".") for value in values]
+
+
+def _check_columns(table: Table, names: Sequence[str], finite: NDArray[np.bool_]) -> None:
     """Refuse columns that are none of numbers, all at once."""
-    if not names:
+    few = [at for at, share in enumerate(finite.mean(0)) if share < 0.5]
+    if not few:
         return
-    row, value = next(
-        (row, value)
-        for row, value in enumerate(table.columns[names[0]])
-        if not np.isfinite(_number(value))
-    )
-    shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
-    point = ", or write its numbers with a point" if _COMMA.fullmatch(str(value).strip()) else ""
+    name, row = names[few[0]], int(np.argmin(finite[:, few[0]]))
+    value = str(table.columns[name][row])
+    shown = value if len(value) <= 40 else f"{value[:37]}..."
+    remedies = ["name what is classified with --text or --image"]
+    if _COMMA.fullmatch(value.strip()):
+        remedies.insert(0, "write its numbers with a point")
+    if len(few) < len(names):  # else there is nothing left to learn from
+        which = "it" if len(few) == 1 else "such columns"
+        listed = shlex.join(names[at] for at in few)
+        remedies.insert(0, f"leave {which} out with --ignore {listed}")
     raise UsageError(
-        f"{table.place(row)}: column {names[0]!r} holds {shown!r}, which is no number; "
-        f"leave {'it' if len(names) == 1 else 'such columns'} out with "
-        f"--ignore {shlex.join(names)}{point}, or name what is classified with --text or --image"
+        f"{table.place(row)}: column {name!r} holds {shown!r}, which is no number; "
+        f"{', or '.join(remedies)}"
     )
 
 
