@@ -20,7 +20,7 @@ from noiseproof._escape import printable
 from ._device import check_device
 from ._flags import grid_flags
 from ._tables import say, told_apart
-from ._words import count
+from ._words import count, duration
 
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, RunEvent
@@ -220,7 +220,7 @@ def _say_plan(plan: Plan, out: Path) -> None:
         say(problem, sys.stderr)
     if waiting:
         unknown = "an unknown time, until one has run"
-        long = unknown if plan.seconds is None else _time(plan.seconds)
+        long = unknown if plan.seconds is None else duration(plan.seconds)
         say(f"{'it' if waiting == 1 else 'they'} will take {long} here")
 
 
@@ -266,17 +266,6 @@ def _missing_data(plan: Plan, data_root: Path | None) -> str:
     return f"data that is not here: {what}; it is downloaded {by}, or {remedy}"
 
 
-def _time(seconds: float) -> str:
-    """Rounded as one would say it.
-
-    >>> _time(42), _time(600), _time(40000)
-    ('about 42 s', 'about 10 min', 'about 11.1 h')
-    """
-    if seconds < 100:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
-
-
 def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
     # whatever precision the workers will have
@@ -320,8 +309,9 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
                     print(line(event), flush=True)
                 errors.add(event.error or "")
             elif now - spoken >= SILENCE and trained:
-                left = (total - sum(seen.values())) * (now - began) / trained
-                print(f"epoch {sum(seen.values()):,} of {total:,}, {_time(left)} left", flush=True)
+                done = sum(seen.values())
+                left = (total - done) * (now - began) / trained
+                print(f"epoch {done:,} of {total:,}, {duration(left)} left", flush=True)
             else:
                 return
             spoken = now

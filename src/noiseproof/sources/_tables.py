@@ -36,14 +36,14 @@ class Table:
         columns: by name.
         lines: the line of the file, or the number of the row, of each row.
         unit: what ``lines`` counts.
-        decimal: the mark of decimals, besides the point.
+        delimiter: of a CSV file, what stands between its columns.
     """
 
     path: Path
     columns: dict[str, Sequence[Any]]
     lines: list[int]
     unit: str = "line"
-    decimal: str = "."
+    delimiter: str = ","
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -143,8 +143,7 @@ def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
     finally:
         csv.field_size_limit(usual)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    decimal = "," if delimiter == ";" else "."  # as spreadsheets write where that is usual
-    return Table(path, dict(zip(header, columns, strict=True)), lines, decimal=decimal)
+    return Table(path, dict(zip(header, columns, strict=True)), lines, delimiter=delimiter)
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
@@ -212,7 +211,7 @@ def numeric_columns(
             try:
                 found[:, at] = np.asarray(values, dtype=np.float64)
             except (ValueError, TypeError, OverflowError):
-                found[:, at] = [_number(value) for value in _with_points(values, table.decimal)]
+                found[:, at] = [_number(value) for value in _with_points(values, table.delimiter)]
     finite = np.isfinite(found)
     if not required:
         _check_columns(table, names, finite)
@@ -223,11 +222,11 @@ def numeric_columns(
     return found
 
 
-def _with_points(values: Sequence[Any], decimal: str) -> Sequence[Any]:
-    """The values of a column with their decimals as Python reads them."""
-    if decimal == "." or any("." in value for value in values):
+def _with_points(values: Sequence[Any], delimiter: str) -> Sequence[Any]:
+    """The values of a column with points for the decimal commas of a spreadsheet."""
+    if delimiter != ";" or any("." in value for value in values):
         return values
-    return [value.replace(decimal, ".") for value in values]
+    return [value.replace(",", ".") for value in values]
 
 
 def _check_columns(table: Table, names: Sequence[str], finite: NDArray[np.bool_]) -> None:
