@@ -162,9 +162,7 @@ def _list(records: list[Record]) -> None:
 
     rows = [_row(record) for record in records]
     lines = [" ".join(v for k, v in row.items() if k not in ("run", "accuracy")) for row in rows]
-    settings = [
-        {k: v for k, v in record.run.settings().items() if k not in _SAID} for record in records
-    ]
+    settings = [_told(record) for record in records]
     for row, apart in zip(rows, told_apart(lines, settings), strict=True):
         row["settings"] = apart
     # What is the same in all of them says nothing, and the lines are long.
@@ -186,6 +184,18 @@ _COLUMNS = (
 )  # fmt: skip
 _SAID = ("noise", "rate", "protocol", "model", "epochs", "seed", "name")
 """Settings that have columns of their own, to the last digit."""
+
+
+def _told(record: Record) -> dict[str, Any]:
+    """The settings of a run that may tell it from another whose line is the same."""
+    from noiseproof.results import following_settings
+
+    settings = record.run.settings()
+    follows = following_settings(record.run.method, settings)
+    return {
+        name: value for name, value in settings.items()
+        if name not in _SAID and (name not in follows or value != follows[name])
+    }  # fmt: skip
 
 
 def _row(record: Record) -> dict[str, str]:
