@@ -38,6 +38,18 @@ def test_no_flag_that_a_command_has_is_refused(run):
     assert "give" not in error
 
 
+def test_data_without_its_flag_is_told_its_flag(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.csv").touch()
+    (tmp_path / "quick").mkdir()  # also the name of a bench
+    for command in ("train", "choose", "tune", "audit", "bench", "recommend"):
+        for word in ("csv:a b.csv", "a b.csv"):
+            said = "noiseproof: data is given with a flag: --dataset 'csv:a b.csv'\n"
+            assert run(command, word) == (2, "", said)
+    assert run("bench", "quick", "--dry-run", "--out", tmp_path)[0] == 0
+    assert run("results", "quick")[0] == 0
+
+
 @pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda c: c.__name__)
 def test_the_flags_of_a_command_are_those_that_its_help_shows(run, command):
     text = run(command.__name__, "--help", width=100)[1]

@@ -548,6 +548,31 @@ def test_a_column_of_numbers_is_no_class(tmp_path):
         data.from_table(table(tmp_path / "t.csv", *rows[:60]), label="b")
 
 
+def test_columns_in_one_text_are_told_apart(tmp_path):
+    with pytest.raises(UsageError, match=r"several are given with blanks .*, --ignore a b"):
+        data.from_table(table(tmp_path / "t.csv", *ROWS), ignore=["a,b"])
+
+
+def test_what_is_meant_by_data_of_another_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "t.csv", *ROWS)
+    (tmp_path / "photos").mkdir()
+    for given, meant in (
+        ("t.csv", r"\(did you mean 'csv:t\.csv'\?\)"),
+        ("CSV:t.csv", r"\(did you mean 'csv:t\.csv'\?\)"),
+        ("images:photos", r"\(did you mean 'folder:photos'\?\)"),
+        ("t.xlsx", r"\(save a spreadsheet as CSV, and give csv:FILE\)"),
+        ("nothing", "the known ones are"),
+    ):
+        with pytest.raises(UsageError, match=f"unknown data set '{given}'.*{meant}"):
+            Run(dataset=given).resolve()
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UsageError, match="packed, as spreadsheets are, and no CSV; save it"):
+        data.from_table("book.csv")
+    with pytest.raises(UsageError, match=r"t\.csv is no npz file that can be read: numpy\.savez"):
+        data.load_source(source_named("npz:t.csv"))
+
+
 def test_a_long_value_is_shown_in_part(tmp_path):
     rows = [f"{'word ' * 20},1,c{i % 2}" for i in range(4)]
     with pytest.raises(UsageError, match=r"holds 'word word [word ]+\.\.\.', which is no number"):

@@ -17,7 +17,7 @@ from noiseproof import _torchrun
 from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
-from ._aliases import refuse_aliases
+from ._aliases import check_words
 from ._audit import audit
 from ._bench import bench
 from ._choose import choose
@@ -71,7 +71,7 @@ def _main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            refuse_aliases(sys.argv[1:], COMMANDS)
+            check_words(sys.argv[1:], COMMANDS)
             app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
     except (noiseproof.UsageError, noiseproof.MissingExtraError) as error:
         _end(error, 2)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 
 import tyro
 
 from noiseproof._errors import UsageError
+from noiseproof.sources import is_source, source_at
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "learning-rate": ("lr",), "base-lr": ("lr",), "eta": ("lr",),
@@ -47,23 +49,33 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 """What is typed for them; the first that a command has is meant. Without the two hyphens."""
 
 
-def refuse_aliases(words: Sequence[str], commands: Iterable[Callable[..., Any]]) -> None:
-    """Say what a flag is called here, where it is given by another name.
+def check_words(words: Sequence[str], commands: Iterable[Callable[..., Any]]) -> None:
+    """Answer what other programs would take with what is taken here.
 
     Args:
         words: of the command line, the name of the command first.
         commands: the functions that the flags are those of.
     """
     command = next((c for c in commands if words[:1] == [c.__name__]), None)
-    typed = [word.partition("=")[0] for word in words if word.startswith("--")]
-    names = [name for name in (word[2:].replace("_", "-") for word in typed) if name in ALIASES]
-    if command is None or not names:
+    if command is None:
         return
     known = flags_of(command)
-    for name in names:
-        meant = next((flag for flag in ALIASES[name] if flag in known), None)
-        if name not in known and meant is not None:
-            raise UsageError(f"{command.__name__} has no --{name}: give --{meant}")
+    if {"dataset", "label"} <= known:
+        _refuse_bare_data(words[1:2])
+    for word in words:
+        name = word.partition("=")[0].removeprefix("--").replace("_", "-")
+        if word.startswith("--") and name not in known:
+            meant = next((flag for flag in ALIASES.get(name, ()) if flag in known), None)
+            if meant is not None:
+                raise UsageError(f"{command.__name__} has no --{name}: give --{meant}")
+
+
+def _refuse_bare_data(words: Sequence[str]) -> None:
+    """Refuse data where a command begins with it; npz files may be probabilities to audit."""
+    for word in words:
+        source = word if is_source(word) else source_at(word)
+        if source.startswith(("csv:", "parquet:")) or source == word != "":
+            raise UsageError(f"data is given with a flag: --dataset {shlex.quote(source)}")
 
 
 def flags_of(command: Callable[..., Any]) -> set[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._source import FORMS, Source, is_source, meant_source, source_named
+from ._source import FORMS, Source, is_source, meant_source, source_at, source_named
 
 if TYPE_CHECKING:
     from ._content import Content, Part
@@ -42,6 +42,7 @@ __all__ = [
     "read_inputs",
     "read_labels",
     "read_table",
+    "source_at",
     "source_named",
 ]
 

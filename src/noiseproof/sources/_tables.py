@@ -50,6 +50,12 @@ class Table:
 
     def column(self, name: str, option: str) -> Sequence[Any]:
         if name not in self.columns:
+            parts = [part.strip() for part in name.split(",")]
+            if len(parts) > 1 and all(part in self.columns for part in parts):
+                raise UsageError(
+                    f"{self.path} has no column {name!r}: several are given with blanks between "
+                    f"them, {option} {shlex.join(parts)}"
+                )
             known = [" ".join(column.split()) for column in self.columns]
             remedy = f"name one with {option}" if option else "it has"
             raise UsageError(
@@ -111,6 +117,8 @@ def read_table(
 def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
     if content[:2] == b"\x1f\x8b":
         content = _unpacked(path, content)
+    if content[:4] == b"PK\x03\x04":
+        raise UsageError(f"{path} is packed, as spreadsheets are, and no CSV; save it as CSV")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
