@@ -181,8 +181,10 @@ def _order(cell: Cell) -> tuple[Any, ...]:
         names = list(known)
         return names.index(value) if value in names else len(names)
 
+    follows = following_settings(cell.method, cell.settings)
+    settings = {k: v for k, v in cell.settings.items() if k not in follows or v != follows[k]}
     return (
         place(cell.dataset, DATASETS), cell.dataset, cell.protocol != "paper",
         place(cell.noise, NOISES), cell.noise, rank_of(cell.method), cell.rate,
-        json.dumps(cell.settings, sort_keys=True),
+        json.dumps(settings, sort_keys=True),
     )  # fmt: skip
