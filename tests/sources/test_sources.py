@@ -451,7 +451,8 @@ def test_reading_a_table_leaves_the_csv_module_as_it_was(tmp_path):
 def test_faults_of_files(tmp_path):
     for content, message in (
         (b"a,b,label\n\xff\xfe,1,2\n", "line 2: no UTF-8 text"),
-        (b'a,b,label\n"1,2,x\n', "no CSV"),
+        (b'a,b,label\n"1,2,x\n', "line 2: a value begins with a quote, and none ends it"),
+        (b'a,b,label\n1,2,"x"s\n', "line 2: no CSV, "),
         (b"\x1f\x8bnonsense", "cannot be unpacked"),
         (b"", "needs a first line"),
         (b"a,a,label\n1,2,x\n", "two columns 'a'"),

@@ -147,7 +147,9 @@ def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
             rows.append(row)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise UsageError(f"{path}, line {reader.line_num}: no CSV, {error}") from None
+        end = "end of data" in str(error)
+        why = "a value begins with a quote, and none ends it" if end else f"no CSV, {error}"
+        raise UsageError(f"{path}, line {reader.line_num}: {why}") from None
     finally:
         csv.field_size_limit(usual)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)

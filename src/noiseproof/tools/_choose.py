@@ -228,7 +228,8 @@ def plan_of(
     else:
         samples = len(content.train)
     runs = runs_of(shared, losses, seeds, samples)
-    title = f"choosing among {len({run.loss for run in runs})} losses"
+    number = len({run.loss for run in runs})
+    title = f"choosing among {number} losses" if number > 1 else "trying one loss"
     bench = Bench("choose", title, "which loss suits the data", runs)
     return benches.plan(bench, out, workers=workers, device=device)
 
