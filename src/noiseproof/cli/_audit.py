@@ -257,7 +257,8 @@ def _report(
         ("class as given", found.by_class()),
         ("annotator", found.by_annotator()),
     ):
-        worst = [s for s in sorted(shares, key=lambda s: -s.rate) if s.rate][:5]
+        some = [s for s in shares if round(s.rate * s.labels)]
+        worst = sorted(some, key=lambda s: -s.rate)[:5]
         if worst:
             listed = ", ".join(f"{s.name} {s.rate:.0%} of {s.labels:,}" for s in worst)
             say(f"likely wrong by {title}: {listed}")
@@ -271,7 +272,8 @@ def _report(
         title="Labels that are likely wrong" + ("" if samples is None else f": {_short(samples)}"),
         apply=apply,
     )  # fmt: skip
-    say(f"go through them on {page}, by keyboard")
+    if len(found) or number:
+        say(f"go through them on {page}, by keyboard")
 
 
 def _share(score: float) -> str:
