@@ -21,7 +21,7 @@ from ._digest import Digest, bytes_of
 from ._folders import image_shape, images_by_class, parts_of
 from ._npz import INPUTS, LABELS, TEST, TRAIN, array_inputs, flat_labels, pick, read_arrays
 from ._source import LABEL, Source
-from ._tables import Problems, Table, numeric_columns, read_table
+from ._tables import Problems, Table, has_decimal_commas, numeric_columns, read_table
 
 _KEPT = 4  # sources in memory
 _FEW, _MANY = 10, 100  # classes: so few may all differ; from so many on, most may not
@@ -235,6 +235,8 @@ def _table_inputs(
     if not names:
         raise UsageError(f"{table.path} has no column beside the labels to learn from")
     matrix = numeric_columns(table, names, problems)
+    if any(has_decimal_commas(table, name) for name in names):
+        digest.add(b"decimal commas")  # an older version left such rows out
     bad = set(np.argwhere(~np.isfinite(matrix))[:, 0].tolist())
     rows = [row for row in rows if row not in bad]
     return matrix[rows], rows, "features", names

@@ -221,7 +221,9 @@ def numeric_columns(
             try:
                 found[:, at] = np.asarray(values, dtype=np.float64)
             except (ValueError, TypeError, OverflowError):
-                found[:, at] = [_number(value) for value in _with_points(values, table.delimiter)]
+                if has_decimal_commas(table, name):
+                    values = [value.replace(",", ".") for value in values]
+                found[:, at] = [_number(value) for value in values]
     finite = np.isfinite(found)
     if not required:
         _check_columns(table, names, finite)
@@ -232,11 +234,12 @@ def numeric_columns(
     return found
 
 
-def _with_points(values: Sequence[Any], delimiter: str) -> Sequence[Any]:
-    """The values of a column with points for the decimal commas of a spreadsheet."""
-    if delimiter != ";" or any("." in value for value in values):
-        return values
-    return [value.replace(",", ".") for value in values]
+def has_decimal_commas(table: Table, name: str) -> bool:
+    """Whether the decimals of a column have the commas of a spreadsheet."""
+    if table.delimiter != ";":
+        return False
+    values = table.columns[name]
+    return any("," in value for value in values) and not any("." in value for value in values)
 
 
 def _check_columns(table: Table, names: Sequence[str], finite: NDArray[np.bool_]) -> None:
