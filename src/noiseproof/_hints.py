@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ._errors import UsageError
 
@@ -32,6 +32,19 @@ def match_name(name: str, known: Iterable[str], what: str) -> str:
         hint = nearest(str(name).lower(), bare.values())
         raise UsageError(f"unknown {what} {name!r}{hint}; the known ones are {names}")
     return found
+
+
+def one_of(name: str, value: object, known: Sequence[str]) -> str:
+    """The value of a setting that was meant, in any case: torch's own name is AdamW.
+
+    >>> one_of("optimizer", "AdamW", ["sgd", "adamw"])
+    'adamw'
+    """
+    found = value.lower() if isinstance(value, str) else value
+    if found not in known:
+        hint = nearest(str(found), known)
+        raise UsageError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
+    return str(found)
 
 
 def _bare(name: str) -> str:

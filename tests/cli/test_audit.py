@@ -6,10 +6,14 @@ import csv
 import json
 import re
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
+
+from noiseproof.cli import _audit, _tables
 
 
 def rows_of(path) -> list[dict[str, str]]:
@@ -35,6 +39,33 @@ def test_probabilities_of_ones_own(run, file, tmp_path):
     rows = rows_of(tmp_path / "out" / "suspects.csv")
     assert [row["index"] for row in rows] == ["4"]
     assert (tmp_path / "out" / "suspects.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["a_long_name_without_a_blank", "名前がとても長いクラスの名前"])
+def test_long_names_fold_in_a_narrow_terminal(run, file, tmp_path, monkeypatch, name):
+    arrays = {k: v for k, v in np.load(file).items() if k != "annotators"}
+    arrays["labels"] = np.where(arrays["labels"] == "cat", f"{name} 1", f"{name} 2")
+    arrays["names"] = np.array([f"{name} {i}" for i in range(40)])
+    np.savez(tmp_path / "long.npz", **arrays)
+    monkeypatch.setattr(_tables, "width", lambda: 60)
+    _, out, _ = run("audit", tmp_path / "long.npz", "--out", tmp_path / "out", width=60)
+    _, table, shares, *_ = out.split("\n\n")
+    lines = table.splitlines()
+    assert len(lines) > 3
+    assert max(cell_len(line.rstrip()) for line in lines) <= 60
+    # Of a class whose labels are right nothing is said.
+    assert shares.splitlines()[0] == f"likely wrong by class as given: {name} 2 5% of 21"
+
+
+def test_the_time_that_is_left_is_said(capsys, monkeypatch):
+    """By the epochs that were trained here: others may have been done before."""
+    clock = iter([100.0, 101.0, 120.0])
+    monkeypatch.setattr(_audit.time, "monotonic", lambda: next(clock))
+    with ExitStack() as stack:
+        tell = _audit._progress(stack)
+        tell(51, 150)
+        tell(52, 150)  # two epochs in 20 seconds, and 98 are left
+    assert capsys.readouterr().out == "epoch 52 of 150, about 16 min left\n"
 
 
 def test_mistakes_are_one_line(run, file, tmp_path):

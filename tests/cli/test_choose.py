@@ -154,6 +154,21 @@ def test_a_missing_library_is_said_before_anything_is_trained(run, table, tmp_pa
     assert not (tmp_path / "audit").exists()
 
 
+@pytest.mark.parametrize("rest", [",when,note\n{},2024-01-02,\n", "\n{}\n"])
+def test_recommend_reads_labels_alone(run, tmp_path, monkeypatch, rest):
+    """The other columns may hold what no network takes, or not be there."""
+    monkeypatch.chdir(tmp_path)
+    header, row = rest.splitlines(keepends=True)
+    rows = [row.format(label) for label in ["yes", "no"] * 60]
+    (tmp_path / "raw.csv").write_text(f"label{header}{''.join(rows)}")
+    code, out, err = run("recommend", "--dataset", "csv:raw.csv")
+    assert (code, err) == (0, "")
+    assert "2 classes and 120 samples" in out
+    code, _, err = run("recommend", "--dataset", "csv:raw.csv", "--label", "lable")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "raw.csv has no column 'lable' (did you mean 'label'?)" in err
+
+
 def test_recommend_goes_on_without_rows_as_its_message_says(run, table, tmp_path):
     with (tmp_path / "my table.csv").open("a") as file:
         file.write("1,2,\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import sys
 import warnings
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ import noiseproof
 from noiseproof import bench as benches
 from noiseproof import train
 from noiseproof.bench import RunEvent
+from noiseproof.catalogue import DataSummary
 from noiseproof.cli import _bench, _tables
 from noiseproof.results import Record, write_bundle
 from noiseproof.runs import Run
@@ -260,6 +262,30 @@ def test_runs_that_look_alike_are_told_apart(run, tmp_path):
     assert sorted(row.partition("%")[2].strip() for row in rows) == ["", "lr 0.01", "lr 0.1"]
     _, out, _ = run("results", tmp_path / "runs", "--loss", "mae")
     assert "settings" not in out
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_follows_from_the_learning_rate_is_no_change_of_the_users(run, tmp_path, own):
+    """Of auto, whose loss and limit are made for it."""
+    rows = DataSummary("features", (5,), 3000, 10, tested=True)
+    given = {"overrides": {"data": "mine"}, "data": rows} if own else {}
+    runs = [
+        Run(loss="auto", optimizer="sgd", **settings).resolve(**given)
+        for settings in ({"lr": 0.02}, {"lr": 0.1}, {"lr": 0.1, "shrink_limit": 0.08})
+    ]
+    assert len({r.loss for r in runs}) == 2
+    assert len({r.shrink_limit for r in runs}) == 3
+    records = [Record(r, HISTORY, {}) for r in runs]
+    for cells in (False, True):
+        lines = listed(run, tmp_path, *records[:2], cells=cells)
+        found = [line.partition("50.00")[2].strip(" %") for line in lines if " 50.00" in line]
+        # Runs are in the order of their hashes.
+        assert (found if cells else sorted(found)) == ["lr 0.02", "lr 0.1"]
+        lines = listed(run, tmp_path, *records, cells=cells)
+        assert any(line.endswith("lr 0.1, shrink limit 0.08") for line in lines)
+    assert run("report", tmp_path / "runs.jsonl", "--out", tmp_path / "r.md")[0] == 0
+    (limited,) = re.findall("shrink limit [0-9.]+", (tmp_path / "r.md").read_text())
+    assert limited == "shrink limit 0.08"
 
 
 def test_accuracies_of_different_labels_are_told_apart(run, tmp_path):

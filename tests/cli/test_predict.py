@@ -152,6 +152,10 @@ def test_what_is_not_there_is_said_before_anything_is_done(runs, here, run):
         code, out, err = run("predict", runs["rows"], *arguments)
         assert (code, out) == (2, "")
         assert message in err
+    of_all = runs["rows"].parent
+    said = run("predict", of_all, "a.npy")[2]
+    assert f"{of_all} has no run.json; give the folder of one run, such as {of_all}" in said
+    assert run("predict", here, "a.npy")[2].endswith("give the folder of one run\n")  # without any
     (here / "a.csv").write_text("q\n1\n")
     assert (
         "a.csv is a table, and the run was trained on none"

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from noiseproof.catalogue import Protocol, protocol_of
+from noiseproof.catalogue import DataSummary, Protocol, protocol_of
 from noiseproof.runs import Run
 
 OTHER = {  # for every field a value that is not the default
@@ -21,7 +21,7 @@ OTHER = {  # for every field a value that is not the default
     "schedule": "constant", "schedule_by": "step", "warmup": 2.5, "lr_floor": 0.001,
     "momentum": 0.8, "nesterov": True, "optimizer": "adamw", "weight_decay": 0.1,
     "decay_on": "matrices", "label_smoothing": 0.1, "mixup": 0.2, "clip": 1.0,
-    "class_weight": "balanced", "crop": 1, "crop_size": 6, "crop_scale": 0.5, "jitter": 0.3,
+    "class_weight": "balanced", "crop": 1, "crop_size": 6, "jitter": 0.3,
     "flip": True, "rotate": 5.0, "l1": 1e-4,
     "ema": 0.9, "balance": 1.0, "holdout": 0.2, "precision": "bf16", "device": "cuda:1", "seed": 1,
     "freeze": ("layers.1.*",), "stream": "yes", "cache": "folder", "shrink": 2.0,
@@ -36,6 +36,7 @@ OF_SOURCES = {
 OF_ADAMW = {"beta1": 0.8, "beta2": 0.99, "eps": 1e-6}
 NEED_OTHERS = {  # and what each needs beside it
     "fold": {"fold": 2, "holdout": 0.2},
+    "crop_scale": {"crop_scale": 0.5, "crop_size": 6},
     "shrink_schedule": {"shrink_schedule": "linear", "shrink": 2.0},
     "shrink_limit": {"shrink_limit": 0.1, "shrink": 2.0},
 }
@@ -141,7 +142,6 @@ def test_a_run_is_described_without_torch():
         ({"momentum": 1.5}, "momentum goes from 0 to 1"),
         ({"rotate": 181}, "rotate goes from 0 to 180"),
         ({"crop": -1}, "crop goes from 0 to inf"),
-        ({"crop": 4, "crop_size": 28}, "crop pads images and crop_size cuts a part out"),
         ({"ema": 1}, "ema must be below 1"),
         ({"label_smoothing": 1}, "label_smoothing must be below 1"),
         ({"label_smoothing": -0.1}, "label_smoothing goes from 0 to 1; it was -0.1"),
@@ -166,6 +166,46 @@ def test_a_run_is_described_without_torch():
 def test_what_is_out_of_range_is_named(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Run(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"crop": 4, "crop_size": 28},
+         "crop=4 pads images and crop_size=28 cuts a part out of them: give one of them"),
+        ({"dataset": "webvision", "crop": 4},
+         "crop=4 pads images and crop_size=224, which webvision has by default, cuts a part out of "
+         "them: leave crop out, or give crop_size=0"),
+        ({"dataset": "webvision", "rotate": 5},
+         "crop_scale=0.08, which webvision has by default, cuts parts out of images, and these"),
+        ({"crop_scale": 0.5}, "crop_scale=0.5 says how large a part of an image is brought to"),
+        ({"crop_scale": 0.5, "crop_size": 6, "rotate": 5}, "leave rotate out, or give crop_scale"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_with_images_is_said_before_they_are_read(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Run(**settings).resolve()
+
+
+def test_what_is_refused_of_a_protocol_can_be_switched_off():
+    run = Run(dataset="webvision", crop=4, crop_size=0).resolve()
+    assert (run.crop, run.crop_size, run.crop_scale) == (4, 0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["crop", "crop_size", "flip", "rotate", "jitter"])
+def test_what_is_for_images_is_refused_of_other_data(name):
+    rows = DataSummary("features", (12,), 100, 3, tested=False)
+    images = DataSummary("features", (3, 16, 16), 100, 3, tested=False)  # of floats
+    value = {"flip": True, "jitter": 0.5, "rotate": 5.0}.get(name, 8)
+    with pytest.raises(ValueError, match=f"{name}={value} is for images, and rows has none"):
+        Run(**{name: value}).resolve(overrides={"data": "rows"}, data=rows)
+    found = Run(**{name: value}).resolve(overrides={"data": "images"}, data=images)
+    assert getattr(found, name) == value
+    assert (
+        not Run(**{name: 0 if name != "flip" else False})
+        .resolve(overrides={"data": "rows"}, data=rows)
+        .flip
+    )
 
 
 def test_settings_of_another_optimizer_than_the_protocol_s_are_refused():

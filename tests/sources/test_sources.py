@@ -63,6 +63,20 @@ def test_columns_may_be_told_apart_by_other_marks(tmp_path, mark):
     assert own.train.inputs.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
 
 
+def test_decimals_of_spreadsheets(tmp_path):
+    """Which have a comma where columns are told apart by semicolons."""
+    rows = ("-1,5;2;1.5;cat", "0,25;;2.25;dog", "1000;5,0e-1;3;cat", "1;4;5;dog")
+    path = table(tmp_path / "t.csv", *rows, header="a;b;c;label")
+    with pytest.raises(UsageError, match="line 3: column 'b' is empty"):
+        data.from_table(path)
+    with pytest.warns(UserWarning, match="left out"):
+        own = data.from_table(path, skip_unreadable=True)
+    assert own.train.inputs.tolist() == [[-1.5, 2, 1.5], [1000, 0.5, 3], [1, 4, 5]]
+    both = table(tmp_path / "both.csv", "1,5;cat", "1.5;dog", "2;dog", header="a;label")
+    with pytest.raises(UsageError, match="line 2: column 'a' is '1,5', no finite number"):
+        data.from_table(both)  # one of the marks is that of thousands
+
+
 def test_a_table_packed_by_gzip_with_a_mark_of_its_encoding(tmp_path):
     plain = table(tmp_path / "t.csv", *ROWS)
     packed = tmp_path / "p.csv.gz"
@@ -445,7 +459,9 @@ def test_a_source_travels_to_another_process(tmp_path, monkeypatch):
         (ROWS, {"ignore": ("z",)}, "no column 'z'"),
         (ROWS, {"image": "a"}, r"t\.csv, line 2: there is no image .*1; "),
         (ROWS, {"text": "a", "image": "b"}, "give text or image alone"),
-        (("x,y z,cat", "u,v,dog"), {}, "leave such columns out with --ignore a b, or name what"),
+        (("x,y z,cat", "u,v,dog"), {}, "column 'a' holds 'x', which is no number; name what is cl"),
+        (('"1,5","2,5",cat', '"0,5","1,5",dog'), {}, "; write its numbers with a point, or name"),
+        (("x,2,cat", "u,3,dog"), {}, "leave it out with --ignore a, or name what is classified"),
         (("1,2,cat", "a,b,label", "3,4,dog"), {}, r"line 3: the header once more; .*skip-unread"),
     ],
 )
@@ -465,7 +481,8 @@ def test_reading_a_table_leaves_the_csv_module_as_it_was(tmp_path):
 def test_faults_of_files(tmp_path):
     for content, message in (
         (b"a,b,label\n\xff\xfe,1,2\n", "line 2: no UTF-8 text"),
-        (b'a,b,label\n"1,2,x\n', "no CSV"),
+        (b'a,b,label\n"1,2,x\n', "line 2: a value begins with a quote, and none ends it"),
+        (b'a,b,label\n1,2,"x"s\n', "line 2: no CSV, "),
         (b"\x1f\x8bnonsense", "cannot be unpacked"),
         (b"", "needs a first line"),
         (b"a,a,label\n1,2,x\n", "two columns 'a'"),
@@ -493,9 +510,6 @@ def test_faults_of_files(tmp_path):
     np.savez(tmp_path / "t.npz", x=np.zeros((2, 8, 8, 4), np.uint8), y=[0, 1])
     with pytest.raises(UsageError, match=r"of 1 or 3 channels, and these are \[2, 8, 8, 4\]"):
         data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
-    (tmp_path / "t.csv").write_text("a;label\n1,5;x\n2,5;y\n")
-    with pytest.raises(UsageError, match="--ignore a, or write its numbers with a point"):
-        data.from_table(tmp_path / "t.csv")
     np.savez(tmp_path / "t.npz", q=np.ones((2, 2)))
     with pytest.raises(UsageError, match="no array of inputs; it has q"):
         data.load_source(source_named(f"npz:{tmp_path / 't.npz'}"))
@@ -563,6 +577,31 @@ def test_a_column_of_numbers_is_no_class(tmp_path):
         data.from_table(table(tmp_path / "t.csv", *rows), label="b")
     with pytest.raises(UsageError, match="60 different values in 60 rows, so it is no class"):
         data.from_table(table(tmp_path / "t.csv", *rows[:60]), label="b")
+
+
+def test_columns_in_one_text_are_told_apart(tmp_path):
+    with pytest.raises(UsageError, match=r"several are given with blanks .*, --ignore a b"):
+        data.from_table(table(tmp_path / "t.csv", *ROWS), ignore=["a,b"])
+
+
+def test_what_is_meant_by_data_of_another_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "t.csv", *ROWS)
+    (tmp_path / "photos").mkdir()
+    for given, meant in (
+        ("t.csv", r"\(did you mean 'csv:t\.csv'\?\)"),
+        ("CSV:t.csv", r"\(did you mean 'csv:t\.csv'\?\)"),
+        ("images:photos", r"\(did you mean 'folder:photos'\?\)"),
+        ("t.xlsx", r"\(save a spreadsheet as CSV, and give csv:FILE\)"),
+        ("nothing", "the known ones are"),
+    ):
+        with pytest.raises(UsageError, match=f"unknown data set '{given}'.*{meant}"):
+            Run(dataset=given).resolve()
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04")
+    with pytest.raises(UsageError, match="packed, as spreadsheets are, and no CSV; save it"):
+        data.from_table("book.csv")
+    with pytest.raises(UsageError, match=r"t\.csv is no npz file that can be read: numpy\.savez"):
+        data.load_source(source_named("npz:t.csv"))
 
 
 def test_a_long_value_is_shown_in_part(tmp_path):

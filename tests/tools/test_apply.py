@@ -83,6 +83,18 @@ def test_embeddings_are_learnt_from_and_the_text_beside_them_is_shown(tmp_path):
     assert [own.classes[k] for k in own.train.labels][:2] == ["yes", "yes"]
 
 
+def test_a_table_of_a_spreadsheet_stays_one(tmp_path):
+    rows = ["a;label", "1,5;x", "2,5;y", "3,5;x", "4,5;y"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    made, flags = corrected(
+        Run(dataset=f"csv:{tmp_path / 't.csv'}"), tmp_path, (1, "y", "change", "x")
+    )
+    assert made.read_text().splitlines() == [*rows[:2], "2,5;x", *rows[3:]]
+    content = run_of(flags).content()
+    assert content is not None
+    assert np.asarray(content.train.inputs).tolist() == [[1.5], [2.5], [3.5], [4.5]]
+
+
 def test_numbers_stay_numbers(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.eye(6, dtype=np.float32), y=np.array([3, 7, 3, 7, 3, 7]),
              t=np.array([3, 3, 3, 7, 3, 7]), x_test=np.eye(2, 6, dtype=np.float32),

@@ -58,6 +58,16 @@ def test_right_labels_are_left_alone():
     assert len(found) < 40
 
 
+@pytest.mark.parametrize("num_classes", [3, 49, 500])
+def test_no_share_of_wrong_labels_is_below_zero(num_classes):
+    """Though shares of many classes add up to a little more than 1."""
+    labels = np.arange(2 * num_classes) % num_classes
+    found = audit(np.eye(num_classes)[labels], labels)
+    assert found.rate >= 0
+    assert f"{found.rate:.1%}" == "0.0%"
+    assert min(share.rate for share in found.by_class()) >= 0
+
+
 def test_the_matrix_is_what_forward_correction_takes():
     p, given, _ = subject()
     found = audit(p, given)

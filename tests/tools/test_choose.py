@@ -97,6 +97,21 @@ def test_one_that_failed_is_last_and_no_choice(tmp_path):
         rank([(runs[0], None, None)])
 
 
+def test_a_loss_that_is_ranked_by_other_weights_than_it_ends_with_is_named(tmp_path):
+    runs = [Run(loss=loss, holdout=0.2, choose_epoch=False) for loss in ("ce", "auto")]
+    plain, auto = (record_of(tmp_path, run, 0.5) for run in runs)
+    averaged = replace(auto, history=[auto.history[0] | {"validation_accuracy_ema": 0.625}])
+    said = "auto is ranked by its last weights, not averaged"
+
+    def note(*records: Record) -> str:
+        return rank([(run, r, None) for run, r in zip(runs, records, strict=False)]).note
+
+    assert said not in note(plain)
+    assert said in note(plain, averaged)
+    assert "averaged ones (the last: 62.50 %), of the epoch" in note(plain, averaged)
+    assert "averaged ones, of the epoch" in note(plain, auto)  # of an average of length 0
+
+
 def test_without_predictions_nobody_knows_how_sure_it_is(tmp_path):
     runs = [Run(loss=loss, holdout=0.2) for loss in ("ce", "mae")]
     found = [

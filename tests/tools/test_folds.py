@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -84,6 +86,15 @@ def test_a_stopped_one_goes_on(tmp_path, monkeypatch):
     went_on = out_of_sample(run=FAST, folds=2, out=half, watch=lambda *e: rest.append(e))
     assert len(rest) == 1
     assert np.array_equal(went_on.probabilities, fresh.probabilities)
+
+
+@pytest.mark.slow
+def test_workers_count_what_was_done_before(tmp_path):
+    out_of_sample(run=FAST, folds=2, out=tmp_path)
+    shutil.rmtree(next(path for path in sorted(tmp_path.iterdir()) if (path / "run.json").exists()))
+    seen = []
+    out_of_sample(run=FAST, folds=2, out=tmp_path, workers=2, watch=lambda *e: seen.append(e))
+    assert seen == [(3, 4), (4, 4)]
 
 
 @pytest.mark.slow

@@ -207,7 +207,7 @@ def test_float_images_keep_their_augmentation():
     result = fit(Run(epochs=1, device="cpu", model="mlp", crop=2, flip=True), data=own)
     assert math.isfinite(result.history[-1]["train_loss"])
     flat = data.from_arrays(images.reshape(64, -1), rng.integers(0, 2, 64))
-    with pytest.raises(UsageError, match="crop, flip and rotate are for images"):
+    with pytest.raises(UsageError, match="flip=True is for images"):
         fit(Run(epochs=1, device="cpu", flip=True), data=flat)
 
 

@@ -171,7 +171,7 @@ def test_a_part_is_cut_out_of_the_image_without_its_border(photos):
     assert run.resolve().crop == 2
     result = train.fit(dataclasses.replace(run, crop_size=12))
     assert (result.run.crop, result.run.crop_size) == (0, 12)
-    with pytest.raises(ValueError, match="crop pads images and crop_size cuts a part"):
+    with pytest.raises(ValueError, match="crop=2 pads images and crop_size=12 cuts a part"):
         train.fit(dataclasses.replace(run, crop_size=12, crop=2))
 
 

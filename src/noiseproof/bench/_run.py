@@ -7,10 +7,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from .. import _torchrun
 from .._errors import UsageError
+from .._hints import one_of
 from ..results import Record
 from ..results._claim import LOCKS
 from ..runs import ResolvedRun, Run
@@ -53,7 +54,7 @@ def run(
     out: Path | str = "runs",
     *,
     data_root: Path | str | None = None,
-    executor: Literal["local", "ray"] = "local",
+    executor: str = "local",
     address: str | None = None,
     workers: int | None = None,
     device: str = "auto",
@@ -70,7 +71,7 @@ def run(
             of it in the same folder.
         out: the folder of results, each run in a folder of its own.
         data_root: where data sets lie.
-        executor: this machine, or a Ray cluster.
+        executor: local, which is this machine, or ray, a Ray cluster.
         address: of the cluster; one is started on this machine without it.
         workers: processes; by default one for each core, or for each GPU.
         device: auto, cpu, cuda, ...
@@ -81,8 +82,7 @@ def run(
         raise UsageError("a bench starts the processes of its runs itself: leave out torchrun")
     before = bench if isinstance(bench, Plan) else None
     bench = bench.bench if isinstance(bench, Plan) else bench
-    if executor not in ("local", "ray"):
-        raise UsageError(f"executor is local or ray; it was {executor!r}")
+    executor = one_of("executor", executor, ("local", "ray"))
     if address is not None and executor != "ray":
         raise UsageError("an address is that of a Ray cluster; give --executor ray with it")
     if workers is not None and workers < 1:

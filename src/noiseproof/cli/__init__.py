@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 
 from tyro.extras import SubcommandApp
 
@@ -16,6 +17,7 @@ from noiseproof import _torchrun
 from noiseproof._errors import DivergedError, LostRankError
 from noiseproof._imports import cause, own_place
 
+from ._aliases import check_words
 from ._audit import audit
 from ._bench import bench
 from ._choose import choose
@@ -31,18 +33,12 @@ from ._tune import tune
 
 __all__ = ["main"]
 
+COMMANDS: tuple[Callable[..., None], ...] = (
+    losses, train, predict, export, audit, recommend, choose, tune, bench, results, report,
+)  # fmt: skip
 app = SubcommandApp()
-app.command(losses)
-app.command(train)
-app.command(predict)
-app.command(export)
-app.command(audit)
-app.command(recommend)
-app.command(choose)
-app.command(tune)
-app.command(bench)
-app.command(results)
-app.command(report)
+for command in COMMANDS:
+    app.command(command)
 
 
 def main() -> None:
@@ -75,6 +71,7 @@ def _main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
+            check_words(sys.argv[1:], COMMANDS)
             app.cli(prog="noiseproof", description=noiseproof.__doc__.split("\n")[0])
     except (noiseproof.UsageError, noiseproof.MissingExtraError) as error:
         _end(error, 2)

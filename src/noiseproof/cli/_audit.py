@@ -17,7 +17,7 @@ from noiseproof._errors import UsageError, require
 
 from ._flags import Flags
 from ._tables import say, show
-from ._words import count
+from ._words import count, duration
 
 if TYPE_CHECKING:
     from noiseproof.runs import Run
@@ -207,13 +207,17 @@ def _votes(run: Run, data_root: Path | None, stack: ExitStack) -> tuple[Any, Any
 def _progress(stack: ExitStack, every: float = 10.0) -> Callable[[int, int], None]:
     """A bar on a terminal; else a line every so often."""
     if not sys.stdout.isatty():
-        last = time.monotonic()
+        began = last = time.monotonic()
+        trained = 0
 
         def tell(done: int, total: int) -> None:
-            nonlocal last
-            if time.monotonic() - last > every:
-                last = time.monotonic()
-                print(f"epoch {done} of {total}", flush=True)
+            nonlocal last, trained
+            trained += 1  # here: others may have been done before
+            now = time.monotonic()
+            if now - last > every:
+                last = now
+                left = (total - done) * (now - began) / trained
+                print(f"epoch {done:,} of {total:,}, {duration(left)} left", flush=True)
 
         return tell
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -246,13 +250,15 @@ def _report(
         ]
         if found.annotators:
             columns.append(("annotator", [s.annotator for s in suspects]))
-        show(columns, right=["", "how likely wrong"], folds=["sample", "given", "likely"])
+        folds = ["sample", "given", "likely", "how likely wrong", "annotator"]
+        show(columns, right=["", "how likely wrong"], folds=folds)
         print()
     for title, shares in (
         ("class as given", found.by_class()),
         ("annotator", found.by_annotator()),
     ):
-        worst = sorted(shares, key=lambda s: -s.rate)[:5]
+        some = [s for s in shares if round(s.rate * s.labels)]
+        worst = sorted(some, key=lambda s: -s.rate)[:5]
         if worst:
             listed = ", ".join(f"{s.name} {s.rate:.0%} of {s.labels:,}" for s in worst)
             say(f"likely wrong by {title}: {listed}")
@@ -266,7 +272,8 @@ def _report(
         title="Labels that are likely wrong" + ("" if samples is None else f": {_short(samples)}"),
         apply=apply,
     )  # fmt: skip
-    say(f"go through them on {page}, by keyboard")
+    if len(found) or number:
+        say(f"go through them on {page}, by keyboard")
 
 
 def _share(score: float) -> str:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
 
+from ._device import check_device
 from ._flags import grid_flags
 from ._tables import say, told_apart
-from ._words import count
+from ._words import count, duration
 
 if TYPE_CHECKING:
     from noiseproof.bench import Bench, Outcome, Plan, RunEvent
@@ -58,16 +59,16 @@ def bench(
     loss: Annotated[tuple[str, ...], _shown("[LOSS ...]")] = (),
     seeds: Annotated[tuple[int, ...], _shown("[INT ...]")] = (),
     epochs: Annotated[int | None, _shown("INT")] = None,
-    protocol: Annotated[Literal["paper", "authors"] | None, _shown("{paper,authors}")] = None,
+    protocol: Annotated[str | None, _shown("{paper,authors}")] = None,
     grid: Annotated[GridFlags, tyro.conf.arg(name="")] = GridFlags(),  # noqa: B008  # frozen
     title: Annotated[str, _shown("TITLE", name="name")] = "",
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs"),
     data_root: Annotated[Path | None, _shown("DIR")] = None,
-    executor: Literal["local", "ray"] = "local",
+    executor: Annotated[str, tyro.conf.arg(metavar="{local,ray}")] = "local",
     address: Annotated[str | None, _shown("HOST:PORT")] = None,
     workers: Annotated[int | None, _shown("INT")] = None,
     device: str = "auto",
-    stream: Literal["auto", "yes", "no"] = "auto",
+    stream: Annotated[str, tyro.conf.arg(metavar="{auto,yes,no}")] = "auto",
     cache: Annotated[str, _shown("DIR")] = "",
     keep_models: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> None:
@@ -108,6 +109,7 @@ def bench(
     """
     from noiseproof import bench as benches
 
+    executor = executor.lower()
     axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
     if not (list or name or dataset):
         _refuse_flags(axes | {"loss": loss, "seeds": seeds, "name": title} | _given(grid))
@@ -130,6 +132,8 @@ def bench(
     found = dataclasses.replace(
         found, runs=tuple(dataclasses.replace(run, **kept) for run in found.runs)
     )
+    if executor == "local":  # the nodes of a cluster have others
+        check_device(device)
     plan = benches.plan(found, out, workers=workers, device=device)
     _say_plan(plan, out)
     if executor == "local":
@@ -216,7 +220,7 @@ def _say_plan(plan: Plan, out: Path) -> None:
         say(problem, sys.stderr)
     if waiting:
         unknown = "an unknown time, until one has run"
-        long = unknown if plan.seconds is None else _time(plan.seconds)
+        long = unknown if plan.seconds is None else duration(plan.seconds)
         say(f"{'it' if waiting == 1 else 'they'} will take {long} here")
 
 
@@ -262,17 +266,6 @@ def _missing_data(plan: Plan, data_root: Path | None) -> str:
     return f"data that is not here: {what}; it is downloaded {by}, or {remedy}"
 
 
-def _time(seconds: float) -> str:
-    """Rounded as one would say it.
-
-    >>> _time(42), _time(600), _time(40000)
-    ('about 42 s', 'about 10 min', 'about 11.1 h')
-    """
-    if seconds < 100:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
-
-
 def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
     """One bar for all runs, in epochs, on a terminal; else a line a run, and one a minute."""
     # whatever precision the workers will have
@@ -316,8 +309,9 @@ def _progress(plan: Plan, stack: ExitStack) -> Callable[[RunEvent], None]:
                     print(line(event), flush=True)
                 errors.add(event.error or "")
             elif now - spoken >= SILENCE and trained:
-                left = (total - sum(seen.values())) * (now - began) / trained
-                print(f"epoch {sum(seen.values()):,} of {total:,}, {_time(left)} left", flush=True)
+                done = sum(seen.values())
+                left = (total - done) * (now - began) / trained
+                print(f"epoch {done:,} of {total:,}, {duration(left)} left", flush=True)
             else:
                 return
             spoken = now

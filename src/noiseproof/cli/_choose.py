@@ -13,6 +13,7 @@ import tyro
 from noiseproof.runs import Run
 
 from ._bench import _progress, _say_plan
+from ._device import check_device
 from ._flags import shared_flags
 from ._tables import say, show
 
@@ -66,6 +67,7 @@ def choose(
 
     if plot is not None:
         check_chart(plot)
+    check_device(device)
     shared = Run(**{f.name: getattr(run, f.name) for f in dataclasses.fields(Run)})
     plan = plan_of(shared, loss, seeds, out, device=device, workers=workers)
     _say_plan(plan, out)

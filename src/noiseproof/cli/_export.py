@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
@@ -16,8 +16,7 @@ def export(
     /,
     *,
     to: Annotated[
-        Literal["safetensors", "torch", "onnx"] | None,
-        tyro.conf.arg(metavar="{safetensors,torch,onnx}", help_behavior_hint=""),
+        str | None, tyro.conf.arg(metavar="{safetensors,torch,onnx}", help_behavior_hint="")
     ] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None,
     ema: tyro.conf.FlagCreatePairsOff[bool] = False,

@@ -67,7 +67,10 @@ def _flags(without: Collection[str] = ()) -> type[Run]:
             off = tyro.conf.FlagCreatePairsOff[bool]
             fields.append((field.name, off, dataclasses.field(default=False)))
         elif hint := _hint(field, hints[field.name]):
-            annotated: Any = Annotated[hints[field.name], tyro.conf.arg(**hint)]
+            # One of a few is any text here: the run takes it in any case, and says what is wrong.
+            open_ = str | None if field.default is None else str
+            taken = open_ if field.name in CHOICES else hints[field.name]
+            annotated: Any = Annotated[taken, tyro.conf.arg(**hint)]
             if bool in get_args(hints[field.name]):
                 annotated = Annotated[annotated, _TRUE_OR_FALSE]
             fields.append((field.name, annotated, dataclasses.field(default=field.default)))

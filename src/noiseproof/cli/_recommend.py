@@ -45,6 +45,8 @@ def recommend(
     from noiseproof import tools
     from noiseproof.catalogue import DATASETS
     from noiseproof.runs import Run
+    from noiseproof.runs._resolve import source_of
+    from noiseproof.sources import is_source, read_labels
 
     if bool(dataset) == (classes is not None):
         raise UsageError("give --dataset DATA, or --classes and --samples in its place")
@@ -54,12 +56,11 @@ def recommend(
             dataset=dataset, label=label, text=text, image=image, truth=truth, ignore=ignore,
             skip_unreadable=skip_unreadable,
         )  # fmt: skip
-        content = run.content()
-        if content is None:
+        if is_source(dataset):
+            labels, samples = read_labels(source_of(run)), None
+        else:
             entry = DATASETS[run.resolve().dataset]
             labels, samples = entry.num_classes, entry.sizes[0]
-        else:
-            labels, samples = content.train.labels, None
     found = tools.recommend(labels, samples=samples, noise_rate=noise_rate)
     for line in str(found).splitlines():
         say(line)

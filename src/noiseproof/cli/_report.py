@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
@@ -20,10 +20,7 @@ def report(
     ] = (Path("runs"),),
     *,
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
-    format: Annotated[
-        Literal["html", "latex", "csv", "markdown", "png", "svg"] | None,
-        tyro.conf.arg(metavar=_FORMATS, help_behavior_hint=""),
-    ] = None,
+    format: Annotated[str | None, tyro.conf.arg(metavar=_FORMATS, help_behavior_hint="")] = None,
     title: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None,
     beside: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="DIR|FILE")] = (),
 ) -> None:

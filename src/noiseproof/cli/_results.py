@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -35,7 +35,7 @@ def results(
     seed: tuple[int, ...] = (),
     model: tuple[str, ...] = (),
     epochs: tuple[int, ...] = (),
-    protocol: Literal["paper", "authors"] | None = None,
+    protocol: Annotated[str | None, tyro.conf.arg(metavar="{paper,authors}")] = None,
     cells: tyro.conf.FlagCreatePairsOff[bool] = False,
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     parquet: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -181,9 +181,7 @@ def _list(records: list[Record]) -> None:
     records = _in_order(records)
     rows = [_row(record) for record in records]
     lines = [" ".join(v for k, v in row.items() if k not in ("run", "accuracy")) for row in rows]
-    settings = [
-        {k: v for k, v in record.run.settings().items() if k not in _SAID} for record in records
-    ]
+    settings = [_told(record) for record in records]
     for row, apart in zip(rows, told_apart(lines, settings), strict=True):
         row["settings"] = apart
     # What is the same in all of them says nothing, and the lines are long.
@@ -205,6 +203,18 @@ _COLUMNS = (
 )  # fmt: skip
 _SAID = ("noise", "rate", "protocol", "model", "epochs", "seed", "name")
 """Settings that have columns of their own, to the last digit."""
+
+
+def _told(record: Record) -> dict[str, Any]:
+    """The settings of a run that may tell it from another whose line is the same."""
+    from noiseproof.results import following_settings
+
+    settings = record.run.settings()
+    follows = following_settings(record.run.method, settings)
+    return {
+        name: value for name, value in settings.items()
+        if name not in _SAID and (name not in follows or value != follows[name])
+    }  # fmt: skip
 
 
 def _row(record: Record) -> dict[str, str]:

@@ -38,9 +38,11 @@ def width() -> int:
 
 def width_of(columns: Sequence[Column], folds: Collection[str] = ()) -> int:
     """What these columns need, those that fold no more than they must."""
+    from rich.cells import cell_len
+
     needs = []
     for name, texts in columns:
-        longest = max(map(len, (name, *texts)))
+        longest = max(map(cell_len, (name, *texts)))
         needs.append(min(longest, _FOLDED) if name in folds else longest)
     return sum(needs) + _GAP * (len(needs) - 1)
 

@@ -18,6 +18,7 @@ from noiseproof.catalogue import GIVEN
 from noiseproof.results import HELD_OUT_ACCURACY, TEST_ACCURACY, accuracy_column
 from noiseproof.runs import ResolvedRun
 
+from ._device import check_device
 from ._flags import Flags
 from ._tables import say
 from ._words import count
@@ -138,9 +139,10 @@ def _about_own_data(run: Run, resolved: ResolvedRun) -> str:
 
 
 def _show_settings(run: Run) -> None:
-    """Everything that the run will be trained with, without waiting for torch."""
+    """Everything that the run will be trained with; waits for torch for a named GPU alone."""
     from noiseproof.bench._machine import gpus
 
+    check_device(run.device)
     on_gpu = run.device.startswith("cuda") or (run.device == "auto" and bool(gpus()))
     resolved = run.resolve(on_gpu=on_gpu)
     settings = {k: v for k, v in resolved.settings().items() if k not in ("name", "overrides")}

@@ -95,6 +95,7 @@ def show_tuning(found: Tuning) -> None:
             ("trial", [str(t.number) for t in best]),
         ],
         right=["held out", "lr", "weight decay", "trial"],
+        folds=["loss"],
     )
     print()
     diverged = f", {failed} diverged" if failed else ""

@@ -14,6 +14,17 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """So long.
+
+    >>> duration(42), duration(600), duration(40000)
+    ('about 42 s', 'about 10 min', 'about 11.1 h')
+    """
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
+
+
 def size(number: int) -> str:
     """So many bytes.
 

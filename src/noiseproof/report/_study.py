@@ -27,6 +27,7 @@ from ..results import (
     Reading,
     Record,
     cells,
+    following_settings,
     missing,
     protocol_settings,
 )
@@ -409,7 +410,8 @@ def _protocol_key(cell: Cell) -> Hashable:
             )
         except UsageError:
             loss = method, None
-    return cell.dataset, cell.protocol, cell.noise, loss
+    follows = tuple(following_settings(cell.method, cell.settings).items())
+    return cell.dataset, cell.protocol, cell.noise, loss, follows
 
 
 def _weights(cell: Cell) -> dict[str, float]:

@@ -13,7 +13,8 @@ from ._report import Report
 from ._text import to_csv, to_latex, to_markdown
 
 Format = Literal["html", "latex", "csv", "markdown", "png", "svg"]
-FORMATS: tuple[str, ...] = get_args(Format)
+FORMATS: tuple[Format, ...] = get_args(Format)
+_FORMATS: dict[str, Format] = {name: name for name in FORMATS}
 SUFFIXES = {"html": ".html", "latex": ".tex", "csv": ".csv", "markdown": ".md"}
 _BY_SUFFIX: dict[str, Format] = {
     ".html": "html", ".htm": "html", ".tex": "latex", ".csv": "csv", ".md": "markdown",
@@ -62,22 +63,23 @@ def write(
     return [out]
 
 
-def choose_format(out: Path | None, given: Format | None = None) -> Format:
+def choose_format(out: Path | None, given: str | None = None) -> Format:
     """The format that was given, or else that of a file's suffix.
 
     Raises:
         UsageError: there is no such format, or the two disagree.
     """
-    if given is not None and given not in FORMATS:
+    form = None if given is None else _FORMATS.get(given.lower())
+    if given is not None and form is None:
         raise UsageError(f"a report is written as {', '.join(FORMATS)}; not as {given!r}")
     suffix = "" if out is None else out.suffix.lower()
     named = _BY_SUFFIX.get(suffix)
-    if given is not None:
-        if named not in (None, given):
+    if form is not None:
+        if named not in (None, form):
             raise UsageError(
-                f"{out} is named as {named}, and --format is {given}; give one of the two"
+                f"{out} is named as {named}, and --format is {form}; give one of the two"
             )
-        return given
+        return form
     if named in ("png", "svg"):
         raise UsageError(
             f"figures are a file each; give --format {named} and a folder as --out, not {out}"

@@ -5,7 +5,7 @@ And as values: `read` them, group them into the `cells` of a table, and compare 
 """
 
 from .._files import write_atomically
-from ._cells import OWN, Cell, cells, missing, protocol_settings
+from ._cells import OWN, Cell, cells, following_settings, missing, protocol_settings
 from ._claim import claim
 from ._examples import MAX_EXAMPLES, MAX_NAME, Example, read_examples, write_examples
 from ._export import has_setting, select, table, write_csv, write_parquet
@@ -48,6 +48,7 @@ __all__ = [
     "claim",
     "clear_failed",
     "fold",
+    "following_settings",
     "has_setting",
     "missing",
     "outdated",

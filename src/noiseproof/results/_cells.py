@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -120,8 +120,10 @@ def protocol_settings(cell: Cell) -> dict[str, Any]:
     """
     if cell.protocol not in PROTOCOLS:
         return {}
+    follows = following_settings(cell.method, cell.settings)
     if cell.dataset not in DATASETS:
-        return _brought(cell)
+        brought = {name: getattr(ResolvedRun, name) for name in AUTO_BRINGS}
+        return {**follows, "weight_decay": 0.0} if follows else brought
     given: dict[str, Any] = {"dataset": cell.dataset, "protocol": cell.protocol}
     if cell.noise in CHOICES["noise"]:
         given |= {"noise": cell.noise, "rate": cell.rate}
@@ -133,14 +135,21 @@ def protocol_settings(cell: Cell) -> dict[str, Any]:
         expected = Run(**given, loss=loss).resolve().settings()
     except UsageError:
         return {}
-    return {name: value for name, value in expected.items() if name != "precision"}
+    return {name: value for name, value in expected.items() if name != "precision"} | follows
 
 
-def _brought(cell: Cell) -> dict[str, Any]:
-    if cell.method == AUTO:
-        brings = auto_brings(cell.settings["lr"], cell.settings["optimizer"])
-        return {**brings, "weight_decay": 0.0}
-    return {name: getattr(ResolvedRun, name) for name in AUTO_BRINGS}
+def following_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a method has because of other settings: of ``auto`` what suits the learning rate.
+
+    Who tried several learning rates has changed nothing else.
+
+    Args:
+        method: as papers print it.
+        settings: of a run of that method.
+    """
+    if method != AUTO:
+        return {}
+    return {"loss": settings["loss"], **auto_brings(settings["lr"], settings["optimizer"])}
 
 
 def _method(run: ResolvedRun) -> str:
@@ -172,8 +181,10 @@ def _order(cell: Cell) -> tuple[Any, ...]:
         names = list(known)
         return names.index(value) if value in names else len(names)
 
+    follows = following_settings(cell.method, cell.settings)
+    settings = {k: v for k, v in cell.settings.items() if k not in follows or v != follows[k]}
     return (
         place(cell.dataset, DATASETS), cell.dataset, cell.protocol != "paper",
         place(cell.noise, NOISES), cell.noise, rank_of(cell.method), cell.rate,
-        json.dumps(cell.settings, sort_keys=True),
+        json.dumps(settings, sort_keys=True),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from .._escape import csv_text
 from .._files import write_atomically
 from .._hints import match_name
 from .._imports import without_digest
-from ..catalogue import DATASETS, NETWORKS, NOISES
+from ..catalogue import DATASETS, NETWORKS, NOISES, PROTOCOLS
 from ._records import Record
 
 
@@ -51,6 +51,7 @@ _TITLES = {
     "dataset": {text: name for name, d in DATASETS.items() for text in (name, d.title)},
     "noise": {text: name for name, n in NOISES.items() for text in (name, n.title)},
     "model": {name: name for name in NETWORKS},
+    "protocol": {name: name for name in PROTOCOLS},
 }
 
 

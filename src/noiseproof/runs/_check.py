@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import catalogue
 from .._errors import UsageError
-from .._hints import nearest
+from .._hints import one_of
 from .._imports import is_import
 from ..sources import is_source, meant_source
 from ._schedules import SCHEDULES
@@ -46,6 +47,7 @@ _REMEDIES = {
     "loss": "; a loss of your own goes to fit(run, loss=...)",
     "model": "; a network of your own goes to fit(run, network=...)",
 }
+_OF_IMAGES = ("crop", "crop_size", "crop_scale", "flip", "rotate", "jitter")
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")
 _LISTS = ("imports", "freeze", "ignore")
 OF_SOURCES = (
@@ -97,20 +99,11 @@ def check(run: Run) -> dict[str, Any]:
         values[name] = _texts(name, values[name])
     for name, known in CHOICES.items():
         if values[name] is not None:
-            values[name] = _choice(name, values[name], known)
+            values[name] = one_of(name, values[name], known)
     for name in _BELOW_ONE:
         if values[name] == 1:
             raise UsageError(f"{name} must be below 1")
     return values
-
-
-def _choice(name: str, value: Any, known: tuple[str, ...]) -> str:
-    """The known value that was meant: in any case, since torch's name is AdamW."""
-    found = value.lower() if isinstance(value, str) else value
-    if found not in known:
-        hint = nearest(str(found), known)
-        raise UsageError(f"{name} is one of {', '.join(known)}; it was {value!r}{hint}")
-    return str(found)
 
 
 def _numbers(run: Run) -> dict[str, Any]:
@@ -149,8 +142,6 @@ def check_together(run: Run) -> None:
         raise UsageError("choose_epoch chooses by what is held out: give holdout=0.1")
     if run.ema and run.ema_horizon:
         raise UsageError("ema and ema_horizon say the same thing in two ways: give one of them")
-    if run.crop and run.crop_size:
-        raise UsageError("crop pads images and crop_size cuts a part out of them: give one of them")
     if run.eps == 0:
         raise UsageError("eps must be above 0: a gradient of zero would be divided by it")
     if run.optimizer is not None:
@@ -169,6 +160,44 @@ def check_optimizer_settings(run: Run, optimizer: str) -> None:
                     f"{name} is a setting of {other}, and the optimizer is {optimizer}: "
                     "leave it out"
                 )
+
+
+def check_augmentation(
+    run: Run, values: Mapping[str, Any], dataset: str, data: catalogue.DataSummary | None
+) -> None:
+    """Refuse what cannot be done with the images, or where there are none.
+
+    Args:
+        run: the settings that were given.
+        values: those that the run will have.
+        dataset: its name.
+        data: what the data is like, where it is one's own.
+    """
+
+    def of(name: str) -> str:
+        """A setting, and where it is from if it was not given."""
+        by = "" if getattr(run, name) is not None else f", which {dataset} has by default,"
+        return f"{name}={values[name]}{by}"
+
+    if data is not None and len(data.shape) != 3:
+        given = [name for name in _OF_IMAGES if values[name]]
+        if given:
+            raise UsageError(f"{of(given[0])} is for images, and {dataset} has none: leave it out")
+    if values["crop"] and values["crop_size"]:
+        remedy = "give one of them" if run.crop_size else "leave crop out, or give crop_size=0"
+        raise UsageError(
+            f"{of('crop')} pads images and {of('crop_size')} cuts a part out of them: {remedy}"
+        )
+    if values["crop_scale"] and not values["crop_size"]:
+        raise UsageError(
+            f"{of('crop_scale')} says how large a part of an image is brought to crop_size: give "
+            "crop_size too"
+        )
+    if values["crop_scale"] and values["rotate"]:
+        raise UsageError(
+            f"{of('crop_scale')} cuts parts out of images, and these are not turned: leave rotate "
+            "out, or give crop_scale=0"
+        )
 
 
 def check_nlnl(run: Run) -> None:

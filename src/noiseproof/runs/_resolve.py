@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 from .. import catalogue, syntax
 from .._errors import UsageError
 from .._hints import match_name
-from .._imports import is_import, load
+from .._imports import is_import, load, without_digest
 from ..sources import Source, is_source, meant_source, source_named
-from ._check import OF_SOURCES, check_nlnl, check_optimizer_settings, is_auto
+from ._check import (
+    OF_SOURCES,
+    check_augmentation,
+    check_nlnl,
+    check_optimizer_settings,
+    is_auto,
+)
 from ._own import Own
 from ._resolved import ResolvedRun, check_name
 
@@ -239,6 +245,7 @@ def _settings(
         values["crop_scale"] = 0.0  # there is no part that could be brought to a size
     if run.rotate is None and values["crop_scale"]:
         values["rotate"] = 0.0  # no image is both
+    check_augmentation(run, values, without_digest(dataset), data)
     return values
 
 

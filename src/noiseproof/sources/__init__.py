@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._source import FORMS, Source, is_source, meant_source, source_named
+from ._source import FORMS, Source, is_source, meant_source, source_at, source_named
 
 if TYPE_CHECKING:
     from ._content import Content, Part
     from ._folders import images_in
     from ._layout import layout_of
     from ._npz import read_inputs
-    from ._read import read
+    from ._read import read, read_labels
     from ._tables import Problems, Table, left_out_note, numeric_columns, read_table
 
 Kind = Literal["image", "text", "features", "tokens"]
@@ -40,7 +40,9 @@ __all__ = [
     "numeric_columns",
     "read",
     "read_inputs",
+    "read_labels",
     "read_table",
+    "source_at",
     "source_named",
 ]
 
@@ -52,7 +54,7 @@ def __getattr__(name: str) -> Any:  # a run of a known data set does not wait fo
         homes = {
             "Problems": _tables, "Table": _tables, "images_in": _folders,
             "layout_of": _layout, "left_out_note": _tables, "numeric_columns": _tables,
-            "read": _read, "read_inputs": _npz, "read_table": _tables,
+            "read": _read, "read_inputs": _npz, "read_labels": _read, "read_table": _tables,
         }  # fmt: skip
         return getattr(homes.get(name, _content), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -49,6 +49,8 @@ def read_arrays(path: Path, content: bytes, *, single: str = "") -> dict[str, ND
         raise
     except Exception as error:
         reason = "it holds Python objects" if "allow_pickle" in str(error) else str(error)
+        if not content.startswith((b"PK", b"\x93NUMPY")):  # which NumPy takes for a pickle
+            reason = "numpy.savez writes such"
         raise UsageError(f"{path} is no npz file that can be read: {reason}") from None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._errors import UsageError
 from .._hints import nearest
@@ -20,7 +21,14 @@ from ._digest import Digest, bytes_of
 from ._folders import image_shape, images_by_class, parts_of
 from ._npz import INPUTS, LABELS, TEST, TRAIN, array_inputs, flat_labels, pick, read_arrays
 from ._source import LABEL, Source
-from ._tables import Problems, Table, Values, numeric_columns, read_table
+from ._tables import (
+    Problems,
+    Table,
+    Values,
+    has_decimal_commas,
+    numeric_columns,
+    read_table,
+)
 
 _KEPT = 4  # sources in memory
 _FEW, _MANY = 10, 100  # classes: so few may all differ; from so many on, most may not
@@ -34,6 +42,22 @@ def read(source: Source) -> Content:
         UsageError: something is missing or cannot be read; it names the file or the line.
     """
     return _read(source, _stamps(source))
+
+
+def read_labels(source: Source) -> NDArray[np.int64]:
+    """The labels to train on: of a table these alone, whatever its other columns hold.
+
+    Raises:
+        UsageError: as `read`.
+    """
+    if source.form not in ("csv", "parquet"):
+        return read(source).train.labels
+    _stamps(source)  # whether it is there
+    problems, label = Problems(source.skip_unreadable), source.label or LABEL
+    table = read_table(source.path, source.form, _bytes_of_table(source, source.path), problems,
+                       fewest=1)  # fmt: skip
+    classes, (rows,) = _table_labels(source, [table], label, problems)
+    return classes(table.columns[label][row] for row in rows)
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -109,9 +133,7 @@ def _table(source: Source) -> Content:
     for path in (source.path, source.test):
         if path is None:
             continue
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder, and no {source.form} file; is it folder:{path}?")
-        content = bytes_of(path)
+        content = _bytes_of_table(source, path)
         digest.add(content)
         tables.append(read_table(path, source.form, content, problems))
     label = source.label or LABEL
@@ -137,6 +159,12 @@ def _table(source: Source) -> Content:
         files = [p for part in parts for p in part.inputs]
         shape = image_shape(files, source.image_size)  # type: ignore[arg-type]
     return _content(source, digest, kind, shape, classes, columns, parts, problems.lines)
+
+
+def _bytes_of_table(source: Source, path: Path) -> bytes:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and no {source.form} file; is it folder:{path}?")
+    return bytes_of(path)
 
 
 def _table_labels(
@@ -214,6 +242,8 @@ def _table_inputs(
     if not names:
         raise UsageError(f"{table.path} has no column beside the labels to learn from")
     matrix = numeric_columns(table, names, problems)
+    if any(has_decimal_commas(table, name) for name in names):
+        digest.add(b"decimal commas")  # an older version left such rows out
     bad = set(np.argwhere(~np.isfinite(matrix))[:, 0].tolist())
     rows = [row for row in rows if row not in bad]
     return matrix[rows], rows, "features", names

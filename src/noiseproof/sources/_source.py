@@ -11,6 +11,7 @@ from .._errors import UsageError
 FORMS = ("folder", "csv", "parquet", "npz")
 LABEL = "label"  # the column of the labels, where none is named
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".gz": "csv", ".parquet": "parquet", ".npz": "npz"}
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +113,31 @@ def _path_of(text: str) -> Path:
     return path
 
 
+def source_at(path: str) -> str:
+    """The text that names a file or folder, where it is there: ``csv:x.csv`` for ``x.csv``.
+
+    >>> source_at("no such thing")
+    ''
+    """
+    try:
+        place = Path(path).expanduser()
+        form = "folder" if place.is_dir() else _SUFFIXES.get(place.suffix.lower(), "")
+        return f"{form}:{path}" if form and place.exists() else ""
+    except (OSError, ValueError, RuntimeError):  # a text that can be the name of no file
+        return ""
+
+
 def meant_source(dataset: str) -> str:
     """`` (did you mean 'csv:x.csv'?)`` where an unknown data set is a file or folder that is there.
+
+    It may be called by a form that there is not, such as ``CSV:x.csv`` or ``image:photos``.
 
     >>> meant_source("no such thing")
     ''
     """
-    try:
-        path = Path(dataset).expanduser()
-        form = "folder" if path.is_dir() else _SUFFIXES.get(path.suffix.lower(), "")
-        return f" (did you mean '{form}:{dataset}'?)" if form and path.exists() else ""
-    except (OSError, ValueError, RuntimeError):  # a text that can be the name of no file
-        return ""
+    path = dataset.partition(":")[2]
+    if found := source_at(dataset) or (source_at(path) if path else ""):
+        return f" (did you mean {found!r}?)"
+    if dataset.lower().endswith(_SPREADSHEETS):
+        return " (save a spreadsheet as CSV, and give csv:FILE)"
+    return ""

@@ -39,18 +39,26 @@ class Table:
         columns: by name; one of vectors, such as embeddings, is a matrix.
         lines: the line of the file, or the number of the row, of each row.
         unit: what ``lines`` counts.
+        delimiter: of a CSV file, what stands between its columns.
     """
 
     path: Path
     columns: dict[str, Values]
     lines: list[int]
     unit: str = "line"
+    delimiter: str = ","
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def column(self, name: str, option: str) -> Values:
         if name not in self.columns:
+            parts = [part.strip() for part in name.split(",")]
+            if len(parts) > 1 and all(part in self.columns for part in parts):
+                raise UsageError(
+                    f"{self.path} has no column {name!r}: several are given with blanks between "
+                    f"them, {option} {shlex.join(parts)}"
+                )
             known = [" ".join(column.split()) for column in self.columns]
             remedy = f"name one with {option}" if option else "it has"
             raise UsageError(
@@ -121,6 +129,8 @@ def read_table(
 def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
     if content[:2] == b"\x1f\x8b":
         content = _unpacked(path, content)
+    if content[:4] == b"PK\x03\x04":
+        raise UsageError(f"{path} is packed, as spreadsheets are, and no CSV; save it as CSV")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -149,11 +159,13 @@ def _csv(path: Path, content: bytes, problems: Problems, fewest: int) -> Table:
             rows.append(row)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise UsageError(f"{path}, line {reader.line_num}: no CSV, {error}") from None
+        end = "end of data" in str(error)
+        why = "a value begins with a quote, and none ends it" if end else f"no CSV, {error}"
+        raise UsageError(f"{path}, line {reader.line_num}: {why}") from None
     finally:
         csv.field_size_limit(usual)
     columns: list[Values] = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return Table(path, dict(zip(header, columns, strict=True)), lines)
+    return Table(path, dict(zip(header, columns, strict=True)), lines, delimiter=delimiter)
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
@@ -220,7 +232,8 @@ def numeric_columns(
 ) -> NDArray[np.float32]:
     """Columns as numbers, [rows, numbers]; rows that have none are NaN, and are reported.
 
-    True and false are 1 and 0. A column of vectors is as many columns of numbers.
+    True and false are 1 and 0. Decimals have a point; in a table whose marks are semicolons those
+    of a column may all have a comma. A column of vectors is as many columns of numbers.
 
     Args:
         table: whose they are.
@@ -238,12 +251,14 @@ def numeric_columns(
             try:
                 numbers = np.asarray(values, dtype=np.float64)
             except (ValueError, TypeError, OverflowError):
+                if has_decimal_commas(table, name):
+                    values = [value.replace(",", ".") for value in values]
                 numbers = np.array([_number(value) for value in values])
             found[:, at : at + _width(values)] = numbers.reshape(len(table), -1)
         at += _width(values)
     finite = np.isfinite(found)
-    few = {name for name, share in zip(owners, finite.mean(0), strict=True) if share < 0.5}
-    _check_columns(table, () if required else [name for name in names if name in few])
+    if not required:
+        _check_columns(table, owners, finite)
     for row, at in np.argwhere(~finite).tolist():
         value = table.columns[owners[at]][row]
         if isinstance(value, np.ndarray):
@@ -258,21 +273,32 @@ def _width(values: Values) -> int:
     return values.shape[1] if isinstance(values, np.ndarray) else 1
 
 
-def _check_columns(table: Table, names: Sequence[str]) -> None:
+def has_decimal_commas(table: Table, name: str) -> bool:
+    """Whether the decimals of a column have the commas of a spreadsheet."""
+    if table.delimiter != ";":
+        return False
+    values = table.columns[name]
+    return any("," in value for value in values) and not any("." in value for value in values)
+
+
+def _check_columns(table: Table, owners: Sequence[str], finite: NDArray[np.bool_]) -> None:
     """Refuse columns that are none of numbers, all at once."""
-    if not names:
+    few = [at for at, share in enumerate(finite.mean(0)) if share < 0.5]
+    if not few:
         return
-    row, value = next(
-        (row, value)
-        for row, value in enumerate(table.columns[names[0]])
-        if not np.isfinite(_number(value))
-    )
-    shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
-    point = ", or write its numbers with a point" if _COMMA.fullmatch(str(value).strip()) else ""
+    name, row = owners[few[0]], int(np.argmin(finite[:, few[0]]))
+    value = str(table.columns[name][row])
+    shown = value if len(value) <= 40 else f"{value[:37]}..."
+    remedies = ["name what is classified with --text or --image"]
+    if _COMMA.fullmatch(value.strip()):
+        remedies.insert(0, "write its numbers with a point")
+    none = list(dict.fromkeys(owners[at] for at in few))
+    if len(none) < len(set(owners)):  # else there is nothing left to learn from
+        which = "it" if len(none) == 1 else "such columns"
+        remedies.insert(0, f"leave {which} out with --ignore {shlex.join(none)}")
     raise UsageError(
-        f"{table.place(row)}: column {names[0]!r} holds {shown!r}, which is no number; "
-        f"leave {'it' if len(names) == 1 else 'such columns'} out with "
-        f"--ignore {shlex.join(names)}{point}, or name what is classified with --text or --image"
+        f"{table.place(row)}: column {name!r} holds {shown!r}, which is no number; "
+        f"{', or '.join(remedies)}"
     )
 
 

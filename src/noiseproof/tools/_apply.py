@@ -128,7 +128,8 @@ def _table(
         columns[source.image] = [str(folder / str(value)) for value in columns[source.image]]
     stem = source.path.name.removesuffix(".gz").rpartition(".")[0] or source.path.stem
     path = out / f"{stem}-corrected.{form}"
-    write_atomically(path, _parquet(columns) if form == "parquet" else _csv(columns))
+    content = _parquet(columns) if form == "parquet" else _csv(columns, table.delimiter)
+    write_atomically(path, content)
     flags = ["--dataset", f"{form}:{path}"]
     for name in ("label", "text", "image", "truth", "test"):
         flags += [f"--{name}", getattr(run, name)] if getattr(run, name) else []
@@ -143,10 +144,10 @@ def _like(name: str, old: Any) -> Any:
     return type(old)(name) if isinstance(old, int | float) else name
 
 
-def _csv(columns: dict[str, list[Any]]) -> bytes:
+def _csv(columns: dict[str, list[Any]], delimiter: str = ",") -> bytes:
     """Exactly what was there, with no apostrophes: it is data, and no report."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue().encode()

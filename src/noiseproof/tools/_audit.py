@@ -120,7 +120,7 @@ class Audit:
         counts = np.bincount(self.labels, minlength=len(self.classes))
         given = self.joint.sum(0)
         right = np.where(given > 0, np.diag(self.joint) / np.maximum(given, 1e-300), 1.0)
-        rows = zip(self.classes, counts.tolist(), (1 - right).tolist(), strict=True)
+        rows = zip(self.classes, counts.tolist(), np.maximum(1 - right, 0).tolist(), strict=True)
         return [Share(*row) for row in rows]
 
     def by_annotator(self) -> list[Share]:
@@ -221,8 +221,9 @@ def audit(
     scores, suggested = judge(p, given, joint)
     # Where two labels are as likely wrong, the one that the network believes less is first.
     ranking = np.lexsort((p[np.arange(len(p)), given], -scores)).astype(np.int64)
+    rate = max(0.0, float(1 - np.trace(joint)))  # the shares may add up to a little more than 1
     return Audit(
-        float(1 - np.trace(joint)), transition_of(joint), scores, ranking, suggested, given, p,
+        rate, transition_of(joint), scores, ranking, suggested, given, p,
         named, called, who, joint, cleanlab_ranking(p, given) if cleanlab else None,
     )  # fmt: skip
 

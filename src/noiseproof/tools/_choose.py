@@ -228,7 +228,8 @@ def plan_of(
     else:
         samples = len(content.train)
     runs = runs_of(shared, losses, seeds, samples)
-    title = f"choosing among {len({run.loss for run in runs})} losses"
+    number = len({run.loss for run in runs})
+    title = f"choosing among {number} losses" if number > 1 else "trying one loss"
     bench = Bench("choose", title, "which loss suits the data", runs)
     return benches.plan(bench, out, workers=workers, device=device)
 
@@ -353,7 +354,9 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
     ]
     samples = {i for kept in ours.values() for i in kept.index}
     seeds = len({run.seed for run, *_ in found})
-    note = "" if balanced else " ".join(filter(None, (_learnt_nothing_note(ours), note)))
+    notes = [] if balanced else [_learnt_nothing_note(ours), note]
+    notes.append(_averages_note([record for _, record, _ in found if record], balanced))
+    note = " ".join(filter(None, notes))
     trained = dataclasses.replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
 
@@ -369,6 +372,19 @@ def _learnt_nothing_note(predictions: Mapping[int, HeldOut]) -> str:
     return (
         f"No loss is better than always naming the most frequent class, {_percent(share)}: train "
         "longer before you choose."
+    )
+
+
+def _averages_note(records: Sequence[Record], balanced: bool) -> str:
+    """A line where a loss is ranked by other weights than it ends with, which is so of auto."""
+    ended = [r for r in records if r.run.method == catalogue.AUTO and r.error is None and r.history]
+    if not ended:
+        return ""
+    averaged = fmean(r.column(f"{HELD_OUT_ACCURACY}_ema")[-1] for r in ended)
+    known = "" if balanced or math.isnan(averaged) else f" (the last: {_percent(averaged)})"
+    return (
+        "auto is ranked by its last weights, not averaged; trained with, it ends with averaged "
+        f"ones{known}, of the epoch that does best on what is held out."
     )
 
 

@@ -191,7 +191,11 @@ def _in_this_process(
 def _in_workers(
     runs: list[Run], out: Path, data_root: Path | str | None, workers: int, watch: Watch | None
 ) -> list[Path]:
-    done: dict[str, int] = {}
+    found = bench.plan(
+        bench.Bench("audit", "audit", "the labels that are not believed", tuple(runs)), out,
+        workers=workers, device=runs[0].device,
+    )  # fmt: skip
+    done = {record.hash: record.run.epochs for record in found.done}  # before, of which none tells
     errors: list[str] = []  # also of a disk on which none can be kept
 
     def on_event(event: bench.RunEvent) -> None:
@@ -202,9 +206,8 @@ def _in_workers(
             if watch is not None:
                 watch(sum(done.values()), len(runs) * event.epochs)
 
-    plan = bench.Bench("audit", "audit", "the labels that are not believed", tuple(runs))
     outcome = bench.run(
-        plan, out, data_root=data_root, workers=min(workers, len(runs)), device=runs[0].device,
+        found, out, data_root=data_root, workers=min(workers, len(runs)), device=runs[0].device,
         keep_models=True, watch=on_event,
     )  # fmt: skip
     failed = [line for _, line in outcome.failed]

@@ -44,6 +44,7 @@ def form_of(path: Path | None, to: str | None) -> str:
     """The form that is asked for, by its name or by how the name of the file ends."""
     if to is None and path is not None:
         to = next((form for form, end in SUFFIXES.items() if path.suffix.lower() == end), None)
+    to = None if to is None else to.lower()
     if to not in SUFFIXES:
         known = ", ".join(f"{form} ({end})" for form, end in SUFFIXES.items())
         given = f"{to!r}" if to is not None else f"{path}" if path is not None else "nothing"

@@ -84,7 +84,9 @@ def _from_folder(path: Path, network: Network | None, asked: str | None) -> Mode
         if not path.is_dir():
             raise UsageError(f"there is no folder {path}")
         if described is None:
-            raise UsageError(f"{path} has no run.json; give the folder of one run")
+            inside = next((run.parent for run in sorted(path.glob("*/run.json"))), None)
+            one = "" if inside is None else f", such as {inside} (noiseproof results {path})"
+            raise UsageError(f"{path} has no run.json; give the folder of one run{one}")
         if kept.read_json("result.json") is None:
             raise UsageError(
                 f"the run {path} has not ended; the command that began it goes on with it"
