@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from noiseproof import UsageError, models
-from noiseproof.train import _setup as setups
 from noiseproof.train import fit
 from noiseproof.train._job import _digest_of_data
 from noiseproof.train._setup import Setup
@@ -79,7 +78,7 @@ def layout(monkeypatch):
     """Says whether channels last pays, whatever this torch was built with."""
 
     def said(last: bool) -> None:
-        monkeypatch.setattr(setups, "_channels_last_pays", lambda *_: last)
+        monkeypatch.setattr(models, "channels_last_pays", lambda *_: last)
 
     return said
 

@@ -6,7 +6,17 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
-from ._factory import check_network, copy_of, from_factory, imported, takes_channels_last
+from ._factory import (
+    channels_last_pays,
+    check_network,
+    copy_of,
+    from_factory,
+    imported,
+    laid_channels_last,
+    not_logits,
+    takes_channels_last,
+    unwrapped,
+)
 from ._layers import AcceptsPaddedChannels, padded_channels
 from ._resnet import ResNet
 from ._weights import WeightsWarning, freeze, frozen_norms, load_weights
@@ -19,14 +29,18 @@ __all__ = [
     "ResNet",
     "WeightsWarning",
     "build",
+    "channels_last_pays",
     "check_network",
     "copy_of",
     "freeze",
     "from_factory",
     "frozen_norms",
     "imported",
+    "laid_channels_last",
     "load_weights",
     "names",
+    "not_logits",
     "padded_channels",
     "takes_channels_last",
+    "unwrapped",
 ]

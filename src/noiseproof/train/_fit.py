@@ -28,6 +28,7 @@ from ._overrides import checked, copies, restored_on_error, shown_names
 from ._pack import GraphPack, Pack
 from ._ranks import Ranks, join
 from ._setup import Setup, device_of
+from ._usual import usual_torch
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def fit(
     return result
 
 
+@usual_torch()
 def fit_many(
     runs: Iterable[Run | ResolvedRun],
     *,
@@ -146,6 +148,8 @@ def fit_many(
         name: as in `fit`; of several runs each gets a number behind it.
         claimed: whether the caller holds the locks of the runs (`noiseproof.results.claim`).
     """
+    if on_epoch is not None and not callable(on_epoch):
+        raise UsageError(f"on_epoch must be a function of a train.Progress, not {on_epoch!r:.60}")
     ranks = join()
     setup = Setup(data_root, ranks=ranks)
     overrides = checked(overrides or {})

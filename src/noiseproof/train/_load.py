@@ -17,11 +17,13 @@ from .._imports import LIBRARIES, is_import, without_digest
 from ..results import Folder
 from ..runs import ResolvedRun
 from ._model import CHOSEN_MODEL, EMA_MODEL, MODEL, Inputs, Model
+from ._usual import usual_torch
 
 Network = nn.Module | Callable[..., nn.Module] | str
 _OF_A_LIBRARY = re.compile(r"[\w.]+", re.ASCII)  # no address that a library would fetch
 
 
+@usual_torch()
 def load(
     path: Path | str,
     *,
@@ -193,7 +195,9 @@ def _filled(
 ) -> Model:
     blank = any(p.is_meta for p in network.parameters())
     try:
-        network.load_state_dict(tensors, assign=blank)
+        # An older version kept the names that torch.compile gives.
+        tensors = {name.removeprefix("_orig_mod."): t for name, t in tensors.items()}
+        models.unwrapped(network).load_state_dict(tensors, assign=blank)
     except Exception as error:
         raise _unfit(weights, network, error) from None
     return Model(network.float() if blank else network, inputs, settings)
