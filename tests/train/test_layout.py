@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -9,6 +11,7 @@ from torch import nn
 from noiseproof import UsageError, models
 from noiseproof.train import fit
 from noiseproof.train._job import _digest_of_data
+from noiseproof.train._model import Inputs, Model
 from noiseproof.train._setup import Setup
 from noiseproof.train._state import TrainState
 from noiseproof.train.optimizers._sgd import SGD
@@ -192,3 +195,33 @@ def test_ranks_of_different_layouts_are_refused(layout):
         layout(last)
         digests.append(_digest_of_data(Setup().trainer(tiny().resolve(), network=network())))
     assert digests[0] != digests[1] == digests[2]
+
+
+class Watching(Viewing):
+    """Flattens as it says, and keeps how its convolutions lie where it is called."""
+
+    def __init__(self, flatten: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.flatten, self.lay = flatten, set()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        last = self.second.weight.is_contiguous(memory_format=torch.channels_last)
+        self.lay |= {last} if len(x) > 2 else set()  # it is tried on two
+        x = self.second(self.first(x).relu()).relu()
+        return self.classes(self.flatten(x))
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("takes", [True, False])
+def test_predicting_lays_convolutions_as_training_does(layout, takes, without):
+    layout(True)
+    asked = Watching(lambda x: x.flatten(1) if takes else x.view(len(x), -1))
+    model = Model(asked, Inputs(SHAPE, (0.5,), (0.2,), tuple("0123456789")))
+    images = torch.randint(256, (6, *SHAPE), dtype=torch.uint8)
+    with without():
+        found = model.predict_proba(images)
+    assert asked.lay == {takes}
+    assert asked.second.weight.is_contiguous()
+    layout(False)
+    torch.testing.assert_close(model.predict_proba(images), found)
+    assert asked.lay == {takes, False}
