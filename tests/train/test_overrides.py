@@ -275,7 +275,7 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
         ({"network": nn.Sequential(nn.Flatten(), nn.Linear(64, 5))},
          r"Sequential gives \[2, 5\] for two inputs; logits \[N, 10\] are needed"),
         ({"network": nn.Linear(3, 10)}, r"model Linear fails on inputs \[N, 1, 8, 8\]: .*mat1"),
-        ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes one"),
+        ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_one_s_own(own, message):

@@ -26,7 +26,7 @@ def checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"unknown override {name!r}{nearest(name, known)}; {', '.join(known)}")
     for name, right, what, remedy in (
         ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
-         "data.from_arrays makes one"),
+         "data.from_arrays makes one, and data.from_dataset of a torch.utils.data.Dataset"),
         ("network", callable(overrides.get("network")), "Module, or a function that makes one",
          "a network by its name goes to Run(model=...)"),
         ("loss", callable(overrides.get("loss")), "function", "a text goes to Run(loss=...)"),
