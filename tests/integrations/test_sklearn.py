@@ -413,3 +413,10 @@ class TestFit:
         quick(epochs=20, verbose=True).fit(X, y)
         assert terminal.getvalue().count("\r") == 20
         assert terminal.getvalue().endswith("\n")
+
+
+def test_it_fits_where_gradients_are_off():
+    X, y = make_blobs(60, random_state=0)
+    expected = RobustClassifier(epochs=3, random_state=0).fit(X, y).loss_curve_
+    with torch.no_grad():
+        assert RobustClassifier(epochs=3, random_state=0).fit(X, y).loss_curve_ == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -201,22 +203,34 @@ def test_several_outputs_are_refused_with_the_remedy():
         fit(tiny(), network=Mapping())
 
 
-@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
-def test_it_trains_wherever_it_is_called(without, tmp_path):
-    expected = fit(tiny(), network=flat_net())
-    network = flat_net()
-    with without():
-        result = fit(tiny(), network=network)
-        assert not torch.is_grad_enabled()
-    assert but_seconds(result.history) == but_seconds(expected.history)
+@contextlib.contextmanager
+def double_by_default() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     try:
-        by_name = fit(tiny(model="cnn4"), out=tmp_path)
-        assert len(load(by_name.folder).predict(data.load("digits").test.images)) == 360
-        assert torch.get_default_dtype() == torch.float64
+        yield
     finally:
         torch.set_default_dtype(torch.float32)
-    assert but_seconds(by_name.history) == but_seconds(fit(tiny(model="cnn4")).history)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [torch.no_grad, torch.inference_mode, double_by_default, lambda: torch.device("meta")],
+    ids=["no_grad", "inference_mode", "default dtype", "default device"],
+)
+def test_it_trains_wherever_it_is_called(inside, tmp_path):
+    run = tiny(model="cnn4", loss="auto", mixup=0.2, crop=1)
+    images = data.load("digits").test.images
+    expected, own = fit(run, out=tmp_path / "expected"), fit(tiny(), network=flat_net())
+    network = flat_net()
+    with inside():
+        found = fit(run, out=tmp_path / "found")
+        of_network = fit(tiny(), network=network)
+        model = load(found.folder)
+        data.from_arrays(images, data.load("digits").test.labels)
+    assert but_seconds(found.history) == but_seconds(expected.history)
+    assert but_seconds(of_network.history) == but_seconds(own.history)
+    predicted = load(expected.folder).predict_proba(images)
+    torch.testing.assert_close(model.predict_proba(images), predicted)
 
 
 def test_what_was_made_in_inference_mode_cannot_be_trained():

@@ -326,7 +326,7 @@ def channel_statistics(inputs: Inputs) -> tuple[tuple[float, ...], tuple[float, 
 def _image_statistics(
     blocks: Iterable[Tensor], channels: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    counts = torch.zeros(channels, 256, dtype=torch.int64)
+    counts = torch.zeros(channels, 256, dtype=torch.int64, device="cpu")
     for block in blocks:
         for channel in range(channels):
             counts[channel] += torch.bincount(block[:, channel].flatten(), minlength=256).cpu()
@@ -335,7 +335,7 @@ def _image_statistics(
 
 def statistics_of(counts: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation of each channel from the counts of its 256 values, int64 [C, 256]."""
-    value = torch.arange(256, dtype=torch.float64) / 255
+    value = torch.arange(256, dtype=torch.float64, device=counts.device) / 255
     share = counts.double() / counts.sum(1, keepdim=True)
     mean = share @ value
     deviation = (share * (value - mean[:, None]).square()).sum(1).sqrt()

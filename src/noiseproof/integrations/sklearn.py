@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from .. import models, syntax
 from .._devices import named_device
 from .._errors import UsageError, require
+from .._usual import usual_torch
 from ..losses import Loss, parse
 from ._loop import Samples, make_optimizer, per_sample, predict, train
 
@@ -162,6 +163,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Fitting
 
+    @usual_torch()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network.
 

@@ -279,11 +279,13 @@ def _is_network(found: Any, name: str) -> nn.Module:
     raise UsageError(f"model {name} gave a {type(found).__name__}, not a torch.nn.Module")
 
 
-def _computing_in(dtype: torch.dtype | None, device: torch.device) -> torch.autocast:
-    """Let networks compute in a type on a device; None for float32."""
-    return torch.autocast(
-        device.type, dtype or torch.bfloat16, enabled=dtype is not None, cache_enabled=False
-    )
+def _computing_in(
+    dtype: torch.dtype | None, device: torch.device
+) -> contextlib.AbstractContextManager[Any]:
+    """Let networks compute in a type on a device; None for that of their weights."""
+    if dtype is None:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype, cache_enabled=False)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .. import syntax
 from .._errors import DivergedError, UsageError
+from .._usual import usual_torch
 from ..data import Dataset
 from ..losses._module import declared_losses
 from ..noise import NoisyLabels
@@ -28,7 +29,6 @@ from ._overrides import checked, copies, restored_on_error, shown_names
 from ._pack import GraphPack, Pack
 from ._ranks import Ranks, join
 from ._setup import Setup, device_of
-from ._usual import usual_torch
 
 
 @dataclass(frozen=True)

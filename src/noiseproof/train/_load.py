@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from .. import models
 from .._errors import UsageError, require
 from .._imports import LIBRARIES, is_import, without_digest
+from .._usual import usual_torch
 from ..results import Folder
 from ..runs import ResolvedRun
 from ._model import CHOSEN_MODEL, EMA_MODEL, MODEL, Inputs, Model
-from ._usual import usual_torch
 
 Network = nn.Module | Callable[..., nn.Module] | str
 _OF_A_LIBRARY = re.compile(r"[\w.]+", re.ASCII)  # no address that a library would fetch
