@@ -269,6 +269,11 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
     ("own", "message"),
     [
         ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
+        ({"loss": nn.CrossEntropyLoss}, "is the class CrossEntropyLoss: give an instance, Cross"),
+        ({"loss": lambda z, y: F.cross_entropy(z, y).item()}, "a tensor; this one gave a float: r"),
+        ({"loss": lambda z, y: (F.cross_entropy(z, y), 1)}, "this one gave a tuple: return the"),
+        ({"loss": lambda z, y: F.cross_entropy(z.detach(), y)}, "the loss has no gradient: comp"),
+        ({"network": [flat_net()]}, r"must be a Module, .* not \[Sequential\( \(0\): Flatten"),
         ({"network": "cnn4"}, r"network must be a Module, or .* 'cnn4'; a network by its name"),
         ({"network": nn.DataParallel(flat_net())}, "in DataParallel: give network.module; several"),
         ({"network": nn.LazyLinear(10)}, "lazy layers that have seen no input: call it once on"),

@@ -279,3 +279,18 @@ def test_a_callback_is_a_function():
         UsageError, match=r"on_epoch must be a function of a train\.Progress, not 3"
     ):
         fit(tiny(), on_epoch=3)
+
+
+def test_sparse_gradients_are_those_of_dense_ones():
+    ids, labels = torch.arange(120).view(40, 3) % 50, torch.arange(40) % 3
+
+    def train(sparse: bool) -> list[Tensor]:
+        torch.manual_seed(0)
+        bag = nn.EmbeddingBag(50, 8, sparse=sparse)
+        network = nn.Sequential(bag, nn.Linear(8, 3))
+        run = tiny(batch_size=16, epochs=2, holdout=0.2)
+        fit(run, data=data.from_arrays(ids, labels), network=network)
+        return weights(network)
+
+    for one, other in zip(train(sparse=True), train(sparse=False), strict=True):
+        torch.testing.assert_close(one, other)

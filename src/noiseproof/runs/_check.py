@@ -45,6 +45,7 @@ _UNNAMED = ("device", "test", "label", "text", "image", "truth", "weights", "cac
 _REMEDIES = {
     "loss": "; a loss of your own goes to fit(run, loss=...)",
     "model": "; a network of your own goes to fit(run, network=...)",
+    "optimizer": "; there are sgd and adamw",
 }
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")
 _LISTS = ("imports", "freeze", "ignore")

@@ -129,6 +129,8 @@ class TrainState:
         for view, grad in zip(self._grad_views, grads, strict=True):
             if grad is None:  # a parameter that this loss does not reach
                 view.zero_()
+            elif grad.layout != torch.strided:  # of nn.Embedding(sparse=True)
+                view.copy_(grad.to_dense())
             elif grad.stride() == view.stride() and grad.dtype == view.dtype:
                 into, values = alike.setdefault(view.dtype, ([], []))
                 into.append(view)
