@@ -202,19 +202,6 @@ def channels_last_pays(device: torch.device, shape: Sequence[int], network: nn.M
     return onednn and device.type == "cpu" and any(p.dim() == 4 for p in network.parameters())
 
 
-@contextlib.contextmanager
-def laid_channels_last(network: nn.Module) -> Iterator[None]:
-    """Let the weights of convolutions lie channels last meanwhile."""
-    before = [(p, p.data) for p in network.parameters() if p.dim() == 4]
-    try:
-        for p, data in before:
-            p.data = data.to(memory_format=torch.channels_last)
-        yield
-    finally:
-        for p, data in before:
-            p.data = data
-
-
 def takes_channels_last(
     network: nn.Module,
     input_shape: Sequence[int],
@@ -230,10 +217,13 @@ def takes_channels_last(
     """
     try:
         tried = copy_of(network)
+        for p in tried.parameters():
+            if p.dim() == 4:
+                p.data = p.data.to(memory_format=torch.channels_last)
         first = next(tried.parameters())
         images = torch.zeros(2, *input_shape, dtype=torch.float32, device=first.device)
         computing = _computing_in(compute_dtype, first.device)
-        with _drawn_from(0), torch.enable_grad(), computing, laid_channels_last(tried):
+        with _drawn_from(0), torch.enable_grad(), computing:
             for layout in (torch.channels_last, torch.contiguous_format):  # of a GPU, of a CPU
                 tried.eval()(images.to(memory_format=layout))
                 if training:

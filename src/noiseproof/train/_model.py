@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -159,23 +158,23 @@ class Model(nn.Module):
         if isinstance(inputs, ImageFiles):
             parts = [self.predict_proba(part, batch_size) for part in parts_of(inputs, batch_size)]
             return torch.cat(parts) if parts else torch.zeros(0, len(self.classes))
+        self.eval()
         # As in training: a network that flattens with view takes no other layout.
         batches = torch.split(self._as_batch(inputs).contiguous(), batch_size)
         device = self.get_buffer("mean").device
-        with self._laid_out(device):
-            found = [self(batch.to(device)).softmax(1).cpu() for batch in batches]
+        lay = _channels_last if self._lies_channels_last(device) else torch.Tensor.contiguous
+        found = [self(lay(batch.to(device))).softmax(1).cpu() for batch in batches]
         return torch.cat(found) if found else torch.zeros(0, len(self.classes))
 
-    def _laid_out(self, device: torch.device) -> contextlib.AbstractContextManager[None]:
-        """On a CPU convolutions lie in memory as they lay in training, which is faster."""
+    def _lies_channels_last(self, device: torch.device) -> bool:
+        """Whether convolutions are faster so on this CPU, and the network takes it."""
         network, shape = self.network, self.inputs.shape
         if device.type != "cpu" or not models.channels_last_pays(device, shape, network):
-            return contextlib.nullcontext()
+            return False
         if self._takes_channels_last is None:
             takes = models.takes_channels_last(network, shape, training=False)
             self._takes_channels_last = takes
-        takes = self._takes_channels_last
-        return models.laid_channels_last(network) if takes else contextlib.nullcontext()
+        return self._takes_channels_last
 
     def predict(self, inputs: Any, batch_size: int = 512) -> Tensor:
         """The most probable class of each input, [N]; ``model.classes`` has the names."""
@@ -251,6 +250,11 @@ class Model(nn.Module):
         if batch.is_floating_point() and batch.numel() and not 0 <= float(batch.max()) <= 1:
             raise UsageError("floating-point images go from 0 to 1; give uint8 for 0 to 255")
         return batch
+
+
+def _channels_last(images: Tensor) -> Tensor:
+    """A copy, as of one channel torch takes any layout for this one."""
+    return torch.empty_like(images, memory_format=torch.channels_last).copy_(images)
 
 
 def _tensor(given: Any) -> Tensor:
