@@ -269,7 +269,7 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
     ("own", "message"),
     [
         ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
-        ({"loss": nn.CrossEntropyLoss}, "is the class CrossEntropyLoss: give an instance, Cross"),
+        ({"loss": nn.CrossEntropyLoss}, "the loss is the class CrossEntropyLoss: give an instan"),
         ({"loss": lambda z, y: F.cross_entropy(z, y).item()}, "a tensor; this one gave a float: r"),
         ({"loss": lambda z, y: (F.cross_entropy(z, y), 1)}, "this one gave a tuple: return the"),
         ({"loss": lambda z, y: F.cross_entropy(z.detach(), y)}, "the loss has no gradient: comp"),

@@ -34,9 +34,7 @@ def checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
         if name in overrides and not right:
             shown = " ".join(repr(overrides[name]).split())  # that of networks has many lines
             raise UsageError(f"{name} must be a {what}, not {shown:.60}; {remedy}")
-    network, loss = overrides.get("network"), overrides.get("loss")
-    if isinstance(loss, type):
-        raise UsageError(f"loss is the class {loss.__name__}: give an instance, {loss.__name__}()")
+    network = overrides.get("network")
     if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
         raise UsageError(
             f"network is wrapped in {type(network).__name__}: give network.module; several GPUs "

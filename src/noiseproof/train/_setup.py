@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from .. import catalogue, models, noise
 from .. import data as datasets
 from .._devices import named_device
-from .._errors import UsageError, level_outside
+from .._errors import UsageError
 from .._imports import is_import
 from .._seeds import derive
 from ..data import (
@@ -30,6 +29,7 @@ from ..data import (
     select,
 )
 from ..data import Inputs as Samples
+from ..losses._wrappers import check_own_loss
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ..sources import Content, Source, read
@@ -125,9 +125,9 @@ class Setup:
                     "class_weight out"
                 )
             loss = loss_of(run, given, data.num_classes) if loss is None else loss
+            check_own_loss(loss)
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
-                _warn_of_parameters(loss)
             classes = data.num_classes
             prior = torch.full((classes,), 1 / classes) if prior is None else torch.as_tensor(prior)
             if prior.shape != (classes,):
@@ -294,17 +294,6 @@ def _even_places(labels: Tensor) -> Tensor:
     places = torch.empty(len(labels), dtype=torch.float64)
     places[by_class] = (rank.double() + 0.5) / sizes[sorted_labels]
     return places
-
-
-def _warn_of_parameters(loss: nn.Module) -> None:
-    names = [name for name, p in loss.named_parameters() if p.requires_grad]
-    if names:
-        warnings.warn(
-            f"the loss {type(loss).__name__} has parameters ({', '.join(names):.80}), which are "
-            "not trained, as only the network's are: make them part of the network, or say with "
-            "loss.requires_grad_(False) that they stay",
-            stacklevel=level_outside(),
-        )
 
 
 def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:
