@@ -35,7 +35,7 @@ def level_outside() -> int:
     """The ``stacklevel`` at which the caller of this function warns at the user's line."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(
-        ("noiseproof.", "torch.")
+        ("noiseproof.", "torch.", "contextlib")  # whose decorators are on ours
     ):
         level, frame = level + 1, frame.f_back
     return level

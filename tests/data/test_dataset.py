@@ -187,6 +187,11 @@ def test_labels_that_are_names(kind):
     assert own.test.labels.tolist() == [1]
 
 
+def test_numbers_among_objects_are_numbers():
+    own = data.from_arrays(images(6, 8, 8), LABELS.astype(object))  # as in a column of pandas
+    assert own.train.labels.tolist() == LABELS.tolist()
+
+
 def test_the_remedies_work():
     x, named = images(6, 8, 8), np.array(["dog", "cat", "dog", "cat", "cow", "cow"])
     classes, labels = np.unique(named, return_inverse=True)
@@ -217,11 +222,23 @@ def test_statistics_may_be_arrays():
         ((np.full((6, 2), np.nan), LABELS) * 2, "features must be finite numbers; row 0"),
         ((images(6, 8), LABELS) * 2, r"\[N, H, W\].* not uint8 \[6, 8\]"),
         ((images(6, 8, 8), LABELS[:5]) * 2, r"one for each of 6 images, not int64 \[5\]"),
-        ((images(6, 8, 8), LABELS / 1) * 2, r"integers \[N\], from 0, not float64 \[6\]"),
+        (
+            (images(6, 8, 8), LABELS / 1) * 2,
+            r"not float64 \[6\]: if they are whole, give labels\.astype\(int\)",
+        ),
         ((images(6, 8, 8), LABELS > 0) * 2, r"integers \[N\], from 0, not bool \[6\]"),
+        (
+            (images(6, 8, 8), np.eye(3)[LABELS]) * 2,
+            r"if they are one-hot, give labels\.argmax\(1\)",
+        ),
+        ((images(6, 8, 8), [0, 1, math.nan, 1, 0, 1]) * 2, "sample 2 has no label; leave out"),
+        ((images(6, 8, 8), ["a", None, *"baab"]) * 2, "sample 1 has no label; leave out the"),
+        ((images(6, 8, 8), ["a", "b", math.nan, *"aab"]) * 2, "sample 2 has no label"),
+        ((torch.eye(6).to_sparse(), LABELS), r"no sparse arrays: give to_dense\(\)"),
+        ((np.array([[1.0, "a"]] * 6, object), LABELS), r"must be numbers, and these hold 'a' \(nd"),
         ((images(6, 8, 8), LABELS[:, None]) * 2, r"one for each of 6 images, not int64 \[6, 1\]"),
         ((images(6, 8, 8), LABELS - 1) * 2, "from 0 to 1, for 2 classes; they go from -1 to 1"),
-        ((images(6, 8, 8), [None] * 6) * 2, "labels must be a NumPy array or a tensor, not list"),
+        ((images(6, 8, 8), [None] * 6) * 2, "sample 0 has no label; leave out the samples"),
         (
             (images(6, 8, 8), [[1, 2], [3]]) * 2,
             "labels must be a NumPy array or a tensor, not list",

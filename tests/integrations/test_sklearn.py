@@ -413,3 +413,20 @@ class TestFit:
         quick(epochs=20, verbose=True).fit(X, y)
         assert terminal.getvalue().count("\r") == 20
         assert terminal.getvalue().endswith("\n")
+
+
+def test_it_fits_where_gradients_are_off():
+    X, y = make_blobs(60, random_state=0)
+    expected = RobustClassifier(epochs=3, random_state=0).fit(X, y).loss_curve_
+    with torch.no_grad():
+        assert RobustClassifier(epochs=3, random_state=0).fit(X, y).loss_curve_ == expected
+
+
+def test_a_loss_that_cannot_be_trained_with_is_said():
+    X, y = make_blobs(60, random_state=0)
+    with pytest.raises(UsageError, match="the loss is the class CrossEntropyLoss: give an instan"):
+        RobustClassifier(loss=nn.CrossEntropyLoss).fit(X, y)
+    learnt = nn.CrossEntropyLoss()
+    learnt.scale = nn.Parameter(torch.ones(()))
+    with pytest.warns(UserWarning, match=r"has parameters \(scale\), which are not trained"):
+        RobustClassifier(loss=learnt, epochs=1).fit(X, y)

@@ -90,7 +90,7 @@ BAD = {
     "floats": ([0.0, 1.0], {}, TypeError, r"must be integers.*float64: .*labels.astype\(int\)"),
     "float tensor": (torch.ones(3), {}, TypeError, r"were torch.float32: .*labels.long\(\)"),
     "booleans": (np.array([True, False]), {}, TypeError, "must be integers.*they were bool"),
-    "words": (["cat", "dog"], {}, TypeError, "must be integers"),
+    "words": (["cat", "dog"], {}, TypeError, "must be integers.*<U3: number the names"),
     "negative": ([0, -1, 2], {}, ValueError, "the smallest was -1: leave unlabelled samples out"),
     "huge": (np.array([2**64 - 1], np.uint64), {}, ValueError, "the largest was 1844674407"),
     "matrix": (np.eye(3, dtype=int), {}, ValueError, r"\[N\].*\[3, 3\]; .*labels.argmax\(1\)"),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader
 
 from noiseproof import data, sources
 from noiseproof._errors import UsageError
@@ -279,6 +280,8 @@ def test_any_map_style_data_set():
         data.from_dataset(Pairs([("good", 1), (None, 0)]))
     with pytest.raises(UsageError, match="a map-style data set is needed"):
         data.from_dataset(iter([]))
+    with pytest.raises(UsageError, match=r"an item for each index; DataLoader has none; give load"):
+        data.from_dataset(DataLoader(texts))
     with pytest.raises(UsageError, match=r"of one shape; some are \[2\] and some \[3\]"):
         data.from_dataset(Pairs([(torch.ones(3), 0), (torch.ones(2), 1)]))
 

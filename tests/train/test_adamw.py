@@ -37,10 +37,11 @@ def _exact(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
     monkeypatch.setattr(data.Loader, "normalize", normalize)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
+    before, set_default_dtype = torch.get_default_dtype(), torch.set_default_dtype
+    set_default_dtype(torch.float64)
+    monkeypatch.setattr(torch, "set_default_dtype", lambda _: None)  # fit would make it float32
     yield
-    torch.set_default_dtype(before)
+    set_default_dtype(before)
 
 
 @pytest.mark.usefixtures("_exact")

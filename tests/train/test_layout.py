@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from noiseproof import UsageError, models
-from noiseproof.train import _setup as setups
 from noiseproof.train import fit
 from noiseproof.train._job import _digest_of_data
+from noiseproof.train._model import Inputs, Model
 from noiseproof.train._setup import Setup
 from noiseproof.train._state import TrainState
 from noiseproof.train.optimizers._sgd import SGD
@@ -79,7 +79,7 @@ def layout(monkeypatch):
     """Says whether channels last pays, whatever this torch was built with."""
 
     def said(last: bool) -> None:
-        monkeypatch.setattr(setups, "_channels_last_pays", lambda *_: last)
+        monkeypatch.setattr(models, "channels_last_pays", lambda *_: last)
 
     return said
 
@@ -193,3 +193,32 @@ def test_ranks_of_different_layouts_are_refused(layout):
         layout(last)
         digests.append(_digest_of_data(Setup().trainer(tiny().resolve(), network=network())))
     assert digests[0] != digests[1] == digests[2]
+
+
+class Watching(Viewing):
+    """Flattens as it says, and keeps how the output of its convolutions lies."""
+
+    def __init__(self, takes: bool) -> None:
+        super().__init__()
+        self.takes, self.lay = takes, set()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        count = len(x)
+        x = self.second(self.first(x).relu()).relu()
+        self.lay |= {not x.is_contiguous()} if count > 2 else set()  # it is tried on two
+        return self.classes(x.flatten(1) if self.takes else x.view(count, -1))
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="channels last does not pay")
+@pytest.mark.parametrize("takes", [True, False])
+def test_predicting_lays_images_as_is_faster(layout, takes):
+    asked = Watching(takes)
+    model = Model(asked, Inputs(SHAPE, (0.5,), (0.2,), tuple("0123456789")))
+    images = torch.randint(256, (6, *SHAPE), dtype=torch.uint8)
+    layout(True)
+    found = model.predict_proba(images)
+    assert asked.lay == {takes}
+    layout(False)
+    torch.testing.assert_close(model.predict_proba(images), found)
+    assert asked.lay == {takes, False}
+    assert asked.second.weight.is_contiguous()

@@ -45,6 +45,15 @@ def test_any_layout_and_scale_gives_the_same(trained):
     assert model.predict_proba(images[:0]).shape == (0, 10)
 
 
+def test_it_predicts_in_eval_mode():
+    network = conv_net()  # with batch norm
+    model = Model(network, Inputs((1, 8, 8), (0.5,), (0.2,), tuple("0123456789")))
+    images = data.load("digits").test.images
+    expected, before = model.predict_proba(images), network[1].running_mean.clone()
+    assert torch.equal(model.train().predict_proba(images), expected)
+    assert torch.equal(network[1].running_mean, before)
+
+
 class Viewing(torch.nn.Module):
     """Flattens as tutorials do, which tensors that lie channels last do not allow."""
 

@@ -269,13 +269,18 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
     ("own", "message"),
     [
         ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
+        ({"loss": nn.CrossEntropyLoss}, "the loss is the class CrossEntropyLoss: give an instan"),
+        ({"loss": lambda z, y: F.cross_entropy(z, y).item()}, "a tensor; this one gave a float: r"),
+        ({"loss": lambda z, y: (F.cross_entropy(z, y), 1)}, "this one gave a tuple: return the"),
+        ({"loss": lambda z, y: F.cross_entropy(z.detach(), y)}, "the loss has no gradient: comp"),
+        ({"network": [flat_net()]}, r"must be a Module, .* not \[Sequential\( \(0\): Flatten"),
         ({"network": "cnn4"}, r"network must be a Module, or .* 'cnn4'; a network by its name"),
         ({"network": nn.DataParallel(flat_net())}, "in DataParallel: give network.module; several"),
         ({"network": nn.LazyLinear(10)}, "lazy layers that have seen no input: call it once on"),
         ({"network": nn.Sequential(nn.Flatten(), nn.Linear(64, 5))},
          r"Sequential gives \[2, 5\] for two inputs; logits \[N, 10\] are needed"),
         ({"network": nn.Linear(3, 10)}, r"model Linear fails on inputs \[N, 1, 8, 8\]: .*mat1"),
-        ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes one"),
+        ({"data": (1, 2)}, r"data must be a Dataset, not \(1, 2\); data\.from_arrays makes"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_one_s_own(own, message):

@@ -319,7 +319,7 @@ def lazy(num_classes): return nn.Sequential(nn.Flatten(), nn.LazyLinear(num_clas
     [
         ("inputs", r"model mistaken:inputs fails on inputs \[N, 1, 8, 8\]: RuntimeError: .*mat1"),
         ("outputs", r"gives \[2, 3\] for two inputs; logits \[N, 10\] are needed"),
-        ("pair", "model mistaken:pair gives tuple for two inputs"),
+        ("pair", "model mistaken:pair gives a tuple, and logits"),
         ("failing", r"model mistaken:failing cannot be made: .* \(mistaken.py, line 20\)$"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -325,7 +326,7 @@ def channel_statistics(inputs: Inputs) -> tuple[tuple[float, ...], tuple[float, 
 def _image_statistics(
     blocks: Iterable[Tensor], channels: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    counts = torch.zeros(channels, 256, dtype=torch.int64)
+    counts = torch.zeros(channels, 256, dtype=torch.int64, device="cpu")
     for block in blocks:
         for channel in range(channels):
             counts[channel] += torch.bincount(block[:, channel].flatten(), minlength=256).cpu()
@@ -334,7 +335,7 @@ def _image_statistics(
 
 def statistics_of(counts: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation of each channel from the counts of its 256 values, int64 [C, 256]."""
-    value = torch.arange(256, dtype=torch.float64) / 255
+    value = torch.arange(256, dtype=torch.float64, device=counts.device) / 255
     share = counts.double() / counts.sum(1, keepdim=True)
     mean = share @ value
     deviation = (share * (value - mean[:, None]).square()).sum(1).sqrt()
@@ -393,7 +394,14 @@ def _as_labels(given: Any) -> Tensor:
     if not labels.numel():
         return labels.long()
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise UsageError(f"labels must be integers [N], from 0, not {_describe(labels)}")
+        gaps = labels.isnan().nonzero()
+        if len(gaps):
+            raise UsageError(_missing(int(gaps[0, 0])))
+        one_hot = labels.ndim == 2 and labels.shape[1] > 1
+        remedy = "one-hot, give labels.argmax(1)" if one_hot else "whole, give labels.astype(int)"
+        raise UsageError(
+            f"labels must be integers [N], from 0, not {_describe(labels)}: if they are {remedy}"
+        )
     if labels.dtype == torch.uint64 and bool((labels.long() < 0).any()):
         raise UsageError(f"labels must be class numbers of 64 bits; {_RENUMBER}")
     return labels.long()
@@ -401,12 +409,19 @@ def _as_labels(given: Any) -> Tensor:
 
 def _as_tensor(given: Any, name: str) -> Tensor:
     """A copy, so that later changes of the original do not change the data set."""
+    if hasattr(given, "toarray") or (isinstance(given, Tensor) and given.layout != torch.strided):
+        dense = "to_dense" if isinstance(given, Tensor) else "toarray"
+        raise UsageError(f"inputs and labels are no sparse arrays: give {dense}() of them")
     if isinstance(given, Tensor):
         return given.detach().clone(memory_format=torch.contiguous_format)
     try:
         array = np.array(given)  # copies, which a read-only array needs
     except ValueError:  # lists of several lengths
         array = np.array(None)
+    if name == "labels" and array.dtype.kind == "O" and {*map(type, array.flat)} == {int}:
+        # as in some columns of pandas
+        with contextlib.suppress(OverflowError):
+            array = array.astype(np.int64)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
         raise UsageError(_not_numbers(array, given, name))
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
@@ -414,12 +429,26 @@ def _as_tensor(given: Any, name: str) -> Tensor:
 
 def _not_numbers(array: NDArray[Any], given: Any, name: str) -> str:
     """Why an array that holds no numbers is refused."""
-    types = {type(v) for v in array.flat} if array.dtype.kind == "O" else {array.dtype.type}
+    values = list(np.array(given, object).flat) if array.dtype.kind in "OU" and array.ndim else []
+    types = {type(v) for v in values} or {array.dtype.type}
+    gaps = [i for i, v in enumerate(values) if str(v) in _GAPS and not isinstance(v, str)]
+    if name == "labels" and gaps:
+        return _missing(gaps[0])
     if name == "labels" and any(issubclass(t, str | bytes) for t in types):
         return f"labels are texts; {_RENUMBER}"
     if name == "labels" and types == {int}:
         return f"labels must be class numbers of 64 bits; {_RENUMBER}"
+    others = [v for v in values if not isinstance(v, int | float | np.number)]
+    if name == "images" and others:
+        return f"inputs must be numbers, and these hold {others[0]!r:.60} ({type(given).__name__})"
     return f"{name} must be a NumPy array or a tensor, not {type(given).__name__}"
+
+
+_GAPS = ("None", "nan", "<NA>", "NaT")  # None, and what NumPy and pandas have for a missing value
+
+
+def _missing(sample: int) -> str:
+    return f"sample {sample} has no label; leave out the samples without one"
 
 
 def _check_range(labels: Tensor, num_classes: int) -> None:

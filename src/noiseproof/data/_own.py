@@ -247,6 +247,12 @@ def _items(items: Any, input: str, label: str) -> tuple[list[Any], list[Any]]:
         raise UsageError(
             f"a map-style data set is needed, with a length; {type(items).__name__} has none"
         ) from None
+    if not hasattr(items, "__getitem__"):
+        remedy = "; give loader.dataset" if hasattr(items, "dataset") else ""
+        raise UsageError(
+            f"a map-style data set is needed, with an item for each index; {type(items).__name__} "
+            f"has none{remedy}"
+        )
     for at in range(count):
         item = items[at]
         if hasattr(item, "keys"):

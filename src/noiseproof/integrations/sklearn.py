@@ -26,7 +26,9 @@ from torch import Tensor, nn
 from .. import models, syntax
 from .._devices import named_device
 from .._errors import UsageError, require
+from .._usual import usual_torch
 from ..losses import Loss, parse
+from ..losses._wrappers import check_own_loss
 from ._loop import Samples, make_optimizer, per_sample, predict, train
 
 try:
@@ -162,6 +164,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Fitting
 
+    @usual_torch()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the network.
 
@@ -254,6 +257,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(loss, Loss):
             return per_sample(loss), class_weight
         if callable(loss):
+            check_own_loss(loss)
             return copy.deepcopy(loss) if isinstance(loss, nn.Module) else loss, class_weight
         raise UsageError(
             f"loss is a text such as 'nce+rce', 'auto', a noiseproof.Loss or a function of logits "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._errors import UsageError, UsageTypeError
+from .._errors import UsageError, UsageTypeError, level_outside
 from ..syntax import check_all
 from ._expression import Custom
 from ._forms import Form, Negative, Normalized, Symmetrized
@@ -229,6 +230,23 @@ def _num_required_args(function: Callable[..., Any]) -> int:
         return 1
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in positional and p.default is inspect.Parameter.empty for p in parameters)
+
+
+def check_own_loss(loss: Any) -> None:
+    """Refuse a class where a loss is needed, and warn of parameters that a trainer leaves alone."""
+    if isinstance(loss, type):
+        raise UsageTypeError(
+            f"the loss is the class {loss.__name__}: give an instance, {loss.__name__}()"
+        )
+    named = loss.named_parameters() if isinstance(loss, torch.nn.Module) else ()
+    names = [name for name, p in named if p.requires_grad]
+    if names:
+        warnings.warn(
+            f"the loss {type(loss).__name__} has parameters ({', '.join(names):.80}), which are "
+            "not trained, as only the network's are: make them part of the network, or say with "
+            "loss.requires_grad_(False) that they stay",
+            stacklevel=level_outside(),
+        )
 
 
 def register(function: MatrixFunction) -> MatrixFunction:

@@ -6,7 +6,16 @@
 
 from ._build import build, names
 from ._cnn import CNN4, CNN8, MLP
-from ._factory import check_network, copy_of, from_factory, imported, takes_channels_last
+from ._factory import (
+    channels_last_pays,
+    check_network,
+    copy_of,
+    from_factory,
+    imported,
+    not_logits,
+    takes_channels_last,
+    unwrapped,
+)
 from ._layers import AcceptsPaddedChannels, padded_channels
 from ._resnet import ResNet
 from ._weights import WeightsWarning, freeze, frozen_norms, load_weights
@@ -19,6 +28,7 @@ __all__ = [
     "ResNet",
     "WeightsWarning",
     "build",
+    "channels_last_pays",
     "check_network",
     "copy_of",
     "freeze",
@@ -27,6 +37,8 @@ __all__ = [
     "imported",
     "load_weights",
     "names",
+    "not_logits",
     "padded_channels",
     "takes_channels_last",
+    "unwrapped",
 ]

@@ -111,6 +111,7 @@ def check_network(
     seed: int = 0,
     vocabulary: int = 0,
     may_have_more: bool = False,
+    compute_dtype: torch.dtype | None = None,
 ) -> None:
     """Try a network on two inputs, in eval mode, so that a mistake is said at once.
 
@@ -126,20 +127,21 @@ def check_network(
         vocabulary: of token ids; 0 for other inputs.
         may_have_more: whether it may give more than K logits, as one that was made for more
             classes than the labels have.
+        compute_dtype: that it will compute in; None for float32.
 
     Raises:
         UsageError: it fails, or gives something else than logits [N, K].
     """
     first = next(network.parameters(), None)
-    lazy = isinstance(first, nn.parameter.UninitializedParameter)
-    if first is None or (not lazy and first.dtype != torch.get_default_dtype()):
+    trained = [p for p in network.parameters() if p.requires_grad]
+    if first is None or any(p.dtype != torch.get_default_dtype() for p in trained):
         return  # who keeps its weights has a word to say on these
     dtype = torch.int64 if vocabulary else torch.get_default_dtype()
     value = 1 if vocabulary > 1 else 0
     inputs = torch.full((2, *input_shape), value, dtype=dtype, device=first.device)
     was_training = network.training
     network.eval()
-    with _drawn_from(seed):
+    with _drawn_from(seed), _computing_in(compute_dtype, first.device):
         try:
             logits = network(inputs)
         except Exception as error:
@@ -150,17 +152,27 @@ def check_network(
     shape = list(logits.shape) if are_numbers else []
     more = may_have_more and len(shape) == 2 and shape[0] == 2 and shape[1] > num_classes
     if shape != [2, num_classes] and not more:
-        what = getattr(logits, "dtype", type(logits).__name__)
+        if not isinstance(logits, torch.Tensor):
+            raise UsageError(not_logits(name, type(logits).__name__))
         raise UsageError(
-            f"model {name} gives {shape or what} for two inputs; logits [N, {num_classes}] are "
-            "needed"
+            f"model {name} gives {shape or logits.dtype} for two inputs; logits [N, {num_classes}] "
+            "are needed"
         )
-    if bool((logits >= 0).all()) and torch.allclose(logits.sum(1), logits.new_ones(2)):
+    sums, rounding = logits.float().sum(1), torch.finfo(logits.dtype).eps
+    if bool((logits >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=rounding):
         warnings.warn(
             f"model {name} seems to end in a softmax, and losses take logits: leave it out, or the "
             "network learns little",
             stacklevel=level_outside(),
         )
+
+
+def not_logits(name: str, given: str) -> str:
+    """What to say of a network that gives something else, such as several outputs or a mapping."""
+    return (
+        f"model {name} gives a {given}, and logits [N, K] are needed: wrap it in a module that "
+        "returns these alone"
+    )
 
 
 def copy_of(network: nn.Module) -> nn.Module:
@@ -174,11 +186,34 @@ def copy_of(network: nn.Module) -> nn.Module:
     return copy.deepcopy(network, {id(t): t.detach().clone() for t in of_graphs})
 
 
-def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
+def unwrapped(network: nn.Module) -> nn.Module:
+    """A network without what `torch.compile` puts around it, which renames all that is in it."""
+    return getattr(network, "_orig_mod", network)
+
+
+def channels_last_pays(device: torch.device, shape: Sequence[int], network: nn.Module) -> bool:
+    """Whether a network is faster channels last: with cuDNN's and oneDNN's convolutions.
+
+    On a GPU images are given so to any network: one kernel makes a batch of floats.
+    """
+    if len(shape) != 3 or device.type == "cuda":
+        return len(shape) == 3
+    onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return onednn and device.type == "cpu" and any(p.dim() == 4 for p in network.parameters())
+
+
+def takes_channels_last(
+    network: nn.Module,
+    input_shape: Sequence[int],
+    compute_dtype: torch.dtype | None = None,
+    *,
+    training: bool = True,
+) -> bool:
     """Whether a network can be tested and trained with convolutions that lie channels last.
 
     One that flattens what they give with ``view`` cannot. A copy is tried on two images of zeros,
-    since a network may count its batches, or start from the first one.
+    since a network may count its batches, or start from the first one. Without ``training`` it is
+    only tested.
     """
     try:
         tried = copy_of(network)
@@ -186,11 +221,13 @@ def takes_channels_last(network: nn.Module, input_shape: Sequence[int]) -> bool:
             if p.dim() == 4:
                 p.data = p.data.to(memory_format=torch.channels_last)
         first = next(tried.parameters())
-        images = torch.zeros(2, *input_shape, dtype=first.dtype, device=first.device)
-        with _drawn_from(0), torch.enable_grad():
+        images = torch.zeros(2, *input_shape, dtype=torch.float32, device=first.device)
+        computing = _computing_in(compute_dtype, first.device)
+        with _drawn_from(0), torch.enable_grad(), computing:
             for layout in (torch.channels_last, torch.contiguous_format):  # of a GPU, of a CPU
                 tried.eval()(images.to(memory_format=layout))
-                tried.train()(images.to(memory_format=layout)).sum().backward()
+                if training:
+                    tried.train()(images.to(memory_format=layout)).sum().backward()
     except Exception:  # what is wrong with it besides is said where it is called as it should be
         return False
     return True
@@ -230,6 +267,15 @@ def _is_network(found: Any, name: str) -> nn.Module:
     if isinstance(found, nn.Module):
         return found
     raise UsageError(f"model {name} gave a {type(found).__name__}, not a torch.nn.Module")
+
+
+def _computing_in(
+    dtype: torch.dtype | None, device: torch.device
+) -> contextlib.AbstractContextManager[Any]:
+    """Let networks compute in a type on a device; None for that of their weights."""
+    if dtype is None:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype, cache_enabled=False)
 
 
 @contextlib.contextmanager

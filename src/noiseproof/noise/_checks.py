@@ -74,9 +74,14 @@ def check_labels(labels: Labels, name: str = "labels") -> CheckedLabels:
     if array.dtype.kind not in "iu":
         remedy = ".long()" if device is not None else ".astype(int)"
         shown = labels.dtype if hasattr(labels, "dtype") else array.dtype
+        named = array.dtype.kind in "OU" and all(isinstance(label, str) for label in array.flat)
+        hint = (
+            "number the names, as with np.unique(names, return_inverse=True)"
+            if named
+            else f"if they are whole numbers, give {name}{remedy}"
+        )
         raise UsageTypeError(
-            f"{name} must be integers, the classes from 0; they were {shown}: "
-            f"if they are whole numbers, give {name}{remedy}"
+            f"{name} must be integers, the classes from 0; they were {shown}: {hint}"
         )
     if array.size and array.min() < 0:
         raise UsageError(

@@ -46,6 +46,7 @@ _UNNAMED = ("device", "test", "label", "text", "image", "truth", "weights", "cac
 _REMEDIES = {
     "loss": "; a loss of your own goes to fit(run, loss=...)",
     "model": "; a network of your own goes to fit(run, network=...)",
+    "optimizer": "; there are sgd and adamw",
 }
 _OF_IMAGES = ("crop", "crop_size", "crop_scale", "flip", "rotate", "jitter")
 _FLAGS = ("nesterov", "flip", "skip_unreadable", "choose_epoch")

@@ -9,7 +9,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Checkpoint:
     history: list[dict[str, float]]
     tensors: Mapping[str, Tensor]
     device: str = ""  # the kind of device that it was trained on, where that is known
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what modules keep beside tensors
 
     def write(self, path: Path) -> None:
         out = io.BytesIO()
@@ -45,10 +46,26 @@ class Checkpoint:
                 "history": json.dumps(self.history),
                 "tensors": dict(self.tensors),
                 "device": self.device,
+                "extra": dict(self.extra),
             },
             out,
         )
         write_atomically(path, out.getvalue())
+
+
+def check_readable(extra: Mapping[str, Any]) -> None:
+    """Refuse to keep what modules keep beside tensors, if reading it would run code."""
+    for name, state in extra.items():
+        out = io.BytesIO()
+        try:
+            torch.save(state, out)
+            out.seek(0)
+            torch.load(out, weights_only=True)
+        except Exception:
+            raise UsageError(
+                f"get_extra_state of the {name} gives what only code could read again: a run that "
+                "is kept needs tensors and plain values; give those, or leave out=... out"
+            ) from None
 
 
 def differing_settings(saved: Mapping[str, Any], run: ResolvedRun) -> list[str]:
@@ -75,10 +92,14 @@ def read(path: Path, run: ResolvedRun, fingerprint: str, device: str = "") -> Ch
         saved = json.loads(content["settings"])
         found = Checkpoint(
             saved, content["fingerprint"], content["epoch"], json.loads(content["history"]),
-            content["tensors"], content.get("device", ""),
+            content["tensors"], content.get("device", ""), content.get("extra", {}),
         )  # fmt: skip
-        whole = isinstance(saved, dict) and isinstance(found.tensors, dict)
-        if not whole or content["format"] != FORMAT or len(found.history) != found.epoch:
+        parts = (saved, found.tensors, found.extra)
+        if (
+            not all(isinstance(part, dict) for part in parts)
+            or content["format"] != FORMAT
+            or len(found.history) != found.epoch
+        ):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise UsageError(f"the checkpoint is not one of this version{remedy}") from None

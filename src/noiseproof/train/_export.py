@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import __version__
+from .. import __version__, models
 from .._errors import UsageError, require
 from .._files import refuse_folder, write_atomically
 from .._imports import cause
@@ -77,7 +77,7 @@ def _metadata(model: Model) -> dict[str, str]:
 
 def _safetensors(model: Model) -> bytes:
     library = require("safetensors.torch", "export", "a .safetensors file")
-    state = model.network.state_dict()
+    state = models.unwrapped(model.network).state_dict()
     other = [name for name, value in state.items() if not isinstance(value, Tensor)]
     if other:
         raise UsageError(f"a .safetensors file holds tensors, and the network's {other[0]} is none")

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .. import syntax
 from .._errors import DivergedError, UsageError
+from .._usual import usual_torch
 from ..data import Dataset
 from ..losses._module import declared_losses
 from ..noise import NoisyLabels
@@ -112,6 +113,7 @@ def fit(
     return result
 
 
+@usual_torch()
 def fit_many(
     runs: Iterable[Run | ResolvedRun],
     *,
@@ -146,6 +148,8 @@ def fit_many(
         name: as in `fit`; of several runs each gets a number behind it.
         claimed: whether the caller holds the locks of the runs (`noiseproof.results.claim`).
     """
+    if on_epoch is not None and not callable(on_epoch):
+        raise UsageError(f"on_epoch must be a function of a train.Progress, not {on_epoch!r:.60}")
     ranks = join()
     setup = Setup(data_root, ranks=ranks)
     overrides = checked(overrides or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import io
@@ -15,13 +16,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
 from .. import __version__, catalogue, models
 from .._errors import UsageError, level_outside
 from .._imports import is_import
 from ..results import FORMAT, Folder, accuracy_column, write_atomically, write_held_out
 from ..runs import ResolvedRun
-from ._checkpoint import Checkpoint, Writer, differing_settings, read
+from ._checkpoint import Checkpoint, Writer, check_readable, differing_settings, read
 from ._digest import difference
 from ._examples import keep_examples
 from ._measure import CHOSEN_EPOCH, PATIENCE, gave_classes_up
@@ -163,8 +165,10 @@ class Job:
             self.fingerprint = _fingerprint(self.trainer, digests)
             found = read(self.checkpoint, run, self.fingerprint, self.device)
             self.description = describe(self.trainer, digests)
+            check_readable(self.trainer.extra_states())
             if found is not None:
                 self.trainer.load_state_dict(found.tensors)
+                self.trainer.set_extra_states(found.extra)
                 self.history = found.history
                 before = folder.read_json("run.json") or {}
                 self.description |= {k: before[k] for k in (NOTES, DISBELIEVED) if k in before}
@@ -180,6 +184,7 @@ class Job:
         self.history = ranks.from_first(self.history)
         ranks.copy_first(self.trainer.state.frozen.values())
         self.trainer.copy_first_rank()
+        self.trainer.set_extra_states(ranks.from_first(self.trainer.extra_states()))
 
     @property
     def checkpoint(self) -> Path:
@@ -204,8 +209,9 @@ class Job:
         tensors, wait = _on_host(self.trainer.state_dict())
         history = list(self.history)
         saved = Checkpoint(
-            self.run.settings(), self.fingerprint, len(history), history, tensors, self.device
-        )
+            self.run.settings(), self.fingerprint, len(history), history, tensors, self.device,
+            copy.deepcopy(self.trainer.extra_states()),
+        )  # fmt: skip
         folder, path = self.folder, self.checkpoint
 
         def write() -> None:
@@ -330,7 +336,8 @@ def _on_host(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable
 
 def _save_network(network: nn.Module, path: Path) -> None:
     out = io.BytesIO()
-    torch.save({k: v.detach().cpu() for k, v in network.state_dict().items()}, out)
+    state = dict(models.unwrapped(network).state_dict())
+    torch.save(tree_map_only(Tensor, lambda t: t.detach().cpu(), state), out)
     write_atomically(path, out.getvalue())
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from .. import models
 from .._errors import UsageError, require
 from .._imports import LIBRARIES, is_import, without_digest
+from .._usual import usual_torch
 from ..results import Folder
 from ..runs import ResolvedRun
 from ._model import CHOSEN_MODEL, EMA_MODEL, MODEL, Inputs, Model
@@ -22,6 +23,7 @@ Network = nn.Module | Callable[..., nn.Module] | str
 _OF_A_LIBRARY = re.compile(r"[\w.]+", re.ASCII)  # no address that a library would fetch
 
 
+@usual_torch()
 def load(
     path: Path | str,
     *,
@@ -195,7 +197,9 @@ def _filled(
 ) -> Model:
     blank = any(p.is_meta for p in network.parameters())
     try:
-        network.load_state_dict(tensors, assign=blank)
+        # An older version kept the names that torch.compile gives.
+        tensors = {name.removeprefix("_orig_mod."): t for name, t in tensors.items()}
+        models.unwrapped(network).load_state_dict(tensors, assign=blank)
     except Exception as error:
         raise _unfit(weights, network, error) from None
     return Model(network.float() if blank else network, inputs, settings)

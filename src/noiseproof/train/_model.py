@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .. import models
 from .._errors import UsageError
 from .._files import write_atomically
 from ..data import Augment, Dataset, ImageFiles, TextCoding, parts_of
@@ -135,6 +136,7 @@ class Model(nn.Module):
         self.settings = dict(settings or {})
         self.network = network.eval()
         self.inputs = inputs
+        self._takes_channels_last: bool | None = None  # once that is asked
         self.classes = inputs.classes
         shape = (1, -1, *(1,) * (len(inputs.shape) - 1))
         self.register_buffer("mean", torch.tensor(inputs.mean).view(shape), persistent=False)
@@ -156,11 +158,23 @@ class Model(nn.Module):
         if isinstance(inputs, ImageFiles):
             parts = [self.predict_proba(part, batch_size) for part in parts_of(inputs, batch_size)]
             return torch.cat(parts) if parts else torch.zeros(0, len(self.classes))
+        self.eval()
         # As in training: a network that flattens with view takes no other layout.
         batches = torch.split(self._as_batch(inputs).contiguous(), batch_size)
         device = self.get_buffer("mean").device
-        found = [self(batch.to(device)).softmax(1).cpu() for batch in batches]
+        lay = _channels_last if self._lies_channels_last(device) else torch.Tensor.contiguous
+        found = [self(lay(batch.to(device))).softmax(1).cpu() for batch in batches]
         return torch.cat(found) if found else torch.zeros(0, len(self.classes))
+
+    def _lies_channels_last(self, device: torch.device) -> bool:
+        """Whether convolutions are faster so on this CPU, and the network takes it."""
+        network, shape = self.network, self.inputs.shape
+        if device.type != "cpu" or not models.channels_last_pays(device, shape, network):
+            return False
+        if self._takes_channels_last is None:
+            takes = models.takes_channels_last(network, shape, training=False)
+            self._takes_channels_last = takes
+        return self._takes_channels_last
 
     def predict(self, inputs: Any, batch_size: int = 512) -> Tensor:
         """The most probable class of each input, [N]; ``model.classes`` has the names."""
@@ -236,6 +250,11 @@ class Model(nn.Module):
         if batch.is_floating_point() and batch.numel() and not 0 <= float(batch.max()) <= 1:
             raise UsageError("floating-point images go from 0 to 1; give uint8 for 0 to 255")
         return batch
+
+
+def _channels_last(images: Tensor) -> Tensor:
+    """A copy, as of one channel torch takes any layout for this one."""
+    return torch.empty_like(images, memory_format=torch.channels_last).copy_(images)
 
 
 def _tensor(given: Any) -> Tensor:

@@ -49,6 +49,16 @@ class LossObjective:
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         value = self._smoothed(logits, labels) if self._smoothing else self.loss(logits, labels)
+        if not isinstance(value, Tensor):
+            raise UsageError(
+                f"a loss gives one number for a batch, a tensor; this one gave a "
+                f"{type(value).__name__}: return the tensor alone, and without item()"
+            )
+        if logits.requires_grad and not value.requires_grad:
+            raise UsageError(
+                "the loss has no gradient: compute it of the logits by functions of torch, without "
+                "detach() and no_grad"
+            )
         if value.dim():
             raise UsageError(
                 f"a loss gives one number for a batch; this one gave {list(value.shape)}: "

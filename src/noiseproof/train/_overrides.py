@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from .. import models
 from .._errors import UsageError
 from .._hints import nearest
 from ..data import Dataset
-from ._state import lay_contiguous
+from ._state import extra_states, set_extra_states
 
 
 def checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,13 +26,14 @@ def checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"unknown override {name!r}{nearest(name, known)}; {', '.join(known)}")
     for name, right, what, remedy in (
         ("data", isinstance(overrides.get("data"), Dataset), "Dataset",
-         "data.from_arrays makes one"),
+         "data.from_arrays makes one, and data.from_dataset of a torch.utils.data.Dataset"),
         ("network", callable(overrides.get("network")), "Module, or a function that makes one",
          "a network by its name goes to Run(model=...)"),
         ("loss", callable(overrides.get("loss")), "function", "a text goes to Run(loss=...)"),
     ):  # fmt: skip
         if name in overrides and not right:
-            raise UsageError(f"{name} must be a {what}, not {overrides[name]!r:.60}; {remedy}")
+            shown = " ".join(repr(overrides[name]).split())  # that of networks has many lines
+            raise UsageError(f"{name} must be a {what}, not {shown:.60}; {remedy}")
     network = overrides.get("network")
     if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
         raise UsageError(
@@ -43,6 +45,12 @@ def checked(overrides: Mapping[str, Any]) -> dict[str, Any]:
             "network has lazy layers that have seen no input: call it once on a batch, or give the "
             "function or class that makes it"
         )
+    for name, module in overrides.items():
+        if isinstance(module, nn.Module) and any(t.is_inference() for _, t in _tensors(module)):
+            raise UsageError(
+                f"{name} was made in torch.inference_mode, and its tensors cannot be trained with: "
+                "make it outside"
+            )
     return overrides
 
 
@@ -67,6 +75,11 @@ def copies(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {k: models.copy_of(v) if isinstance(v, nn.Module) else v for k, v in overrides.items()}
 
 
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
 @contextlib.contextmanager
 def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], None]]:
     """A run that does not end well leaves the user's modules as they were, to be trained again.
@@ -74,12 +87,18 @@ def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], Non
     What it gives does that for one that ends without an exception, as after a loss of NaN.
     """
     modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
-    before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
+    # Not their state dicts, which may hold anything and be taken by them alone.
+    before = [
+        ({name: t.detach().clone() for name, t in _tensors(m)}, copy.deepcopy(extra_states(m)))
+        for m in modules
+    ]
 
     def restore() -> None:
-        for module, state in zip(modules, before, strict=True):
-            module.load_state_dict(state, strict=False)
-            lay_contiguous(module)
+        for module, (tensors, extra) in zip(modules, before, strict=True):
+            for name, tensor in _tensors(module):
+                if name in tensors:
+                    tensor.data = tensors[name]
+            set_extra_states(module, extra)
 
     try:
         yield restore

@@ -80,6 +80,7 @@ def network_of(
         models.check_network(
             tried, without_digest(run.model), classes, inputs.shape, seed=seed,
             vocabulary=vocabulary, may_have_more=tried is not network,
+            compute_dtype=compute_dtype_of(run),
         )  # fmt: skip
     elif run.ema or run.ema_horizon or run.choose_epoch:
         raise UsageError(
@@ -97,13 +98,19 @@ def _copied(network: nn.Module, device: torch.device) -> nn.Module | None:
     It is tried where it will be trained: layers of some libraries compute on a GPU alone.
     """
     try:
-        return models.copy_of(getattr(network, "_orig_mod", network)).to(device)
+        return models.copy_of(models.unwrapped(network)).to(device)
     except Exception:  # as of one that holds an open file
         return None
 
 
+def compute_dtype_of(run: ResolvedRun) -> torch.dtype | None:
+    """What the network of a run computes in; None for float32."""
+    return torch.bfloat16 if run.precision == "bf16" else None
+
+
 def prepare(run: ResolvedRun, network: nn.Module) -> None:
     """Load the weights that a run starts from, and freeze what it does not train."""
+    network = models.unwrapped(network)
     if run.weights:
         path = Path(run.place("weights"))
         if not run.place("weights") or not path.is_file():

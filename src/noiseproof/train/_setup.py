@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,13 @@ from ..data import (
     select,
 )
 from ..data import Inputs as Samples
+from ..losses._wrappers import check_own_loss
 from ..noise import NoisyLabels
 from ..runs import ResolvedRun
 from ..sources import Content, Source, read
 from ._model import Inputs
 from ._objective import LossObjective, NLNLObjective, Objective
-from ._own import Factory, import_modules, loss_of, network_of, prepare
+from ._own import Factory, compute_dtype_of, import_modules, loss_of, network_of, prepare
 from ._ranks import ALONE, Ranks, local_gpu
 from ._trainer import EvalSplit, RunTrainer
 
@@ -108,8 +109,9 @@ class Setup:
         known = Inputs.of(data, run.crop_size)
         architecture, start = self._network(run, data, known, network, device)
         own_network = network is not None or is_import(run.model)
-        channels_last = _channels_last_pays(device, known.shape, start) and (
-            not own_network or models.takes_channels_last(start, known.shape)
+        compute_dtype = compute_dtype_of(run)
+        channels_last = models.channels_last_pays(device, known.shape, start) and (
+            not own_network or models.takes_channels_last(start, known.shape, compute_dtype)
         )
         _check_last_batch(start, len(inputs), batch_size)
         _check_shares(self.ranks, loader.batch_size)
@@ -123,14 +125,19 @@ class Setup:
                     "class_weight out"
                 )
             loss = loss_of(run, given, data.num_classes) if loss is None else loss
+            check_own_loss(loss)
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
             classes = data.num_classes
-            prior = torch.full((classes,), 1 / classes) if prior is None else prior
+            prior = torch.full((classes,), 1 / classes) if prior is None else torch.as_tensor(prior)
+            if prior.shape != (classes,):
+                raise UsageError(
+                    f"prior has the share of each of {classes} classes, [{classes}], not "
+                    f"{list(prior.shape)}"
+                )
             objective = LossObjective(
                 loss, run.balance, prior.to(device, torch.float32), run.label_smoothing
             )
-        compute_dtype = torch.bfloat16 if run.precision == "bf16" else None
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
             known, self.ranks, data.left_out, kept, channels_last,
@@ -287,17 +294,6 @@ def _even_places(labels: Tensor) -> Tensor:
     places = torch.empty(len(labels), dtype=torch.float64)
     places[by_class] = (rank.double() + 0.5) / sizes[sorted_labels]
     return places
-
-
-def _channels_last_pays(device: torch.device, shape: Sequence[int], network: nn.Module) -> bool:
-    """Whether a network is faster channels last: with cuDNN's and oneDNN's convolutions.
-
-    On a GPU images are given so to any network: one kernel makes a batch of floats.
-    """
-    if len(shape) != 3 or device.type == "cuda":
-        return len(shape) == 3
-    onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return onednn and device.type == "cpu" and any(p.dim() == 4 for p in network.parameters())
 
 
 def _check_last_batch(network: nn.Module, n: int, batch_size: int) -> None:

@@ -9,6 +9,7 @@ a layer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -128,6 +129,8 @@ class TrainState:
         for view, grad in zip(self._grad_views, grads, strict=True):
             if grad is None:  # a parameter that this loss does not reach
                 view.zero_()
+            elif grad.layout != torch.strided:  # of nn.Embedding(sparse=True)
+                view.copy_(grad.to_dense())
             elif grad.stride() == view.stride() and grad.dtype == view.dtype:
                 into, values = alike.setdefault(view.dtype, ([], []))
                 into.append(view)
@@ -273,3 +276,17 @@ def lay_contiguous(network: nn.Module) -> None:
     for parameter in network.parameters():
         if not isinstance(parameter, nn.parameter.UninitializedParameter):
             parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
+
+
+def extra_states(module: nn.Module) -> dict[str, Any]:
+    """What parts of a module keep beside parameters and buffers, by the names of the parts."""
+    usual = nn.Module.get_extra_state
+    parts = module.named_modules()
+    return {name: m.get_extra_state() for name, m in parts if type(m).get_extra_state is not usual}
+
+
+def set_extra_states(module: nn.Module, states: Mapping[str, Any]) -> None:
+    """Give them back."""
+    parts = dict(module.named_modules())
+    for name, state in states.items():
+        parts[name].set_extra_state(state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from .._seeds import derive
 from ..data import ImageFiles, Loader, parts_of, select
 from ..data import Inputs as Samples
 from ..losses import Loss
-from ..models import AcceptsPaddedChannels, frozen_norms, padded_channels
+from ..models import AcceptsPaddedChannels, frozen_norms, not_logits, padded_channels
 from ..results import HELD_OUT_ACCURACY, TEST_ACCURACY, HeldOut
 from ..runs import ResolvedRun
 from ._choice import BestEpoch
@@ -40,7 +41,7 @@ from ._mixing import Mixup
 from ._model import Inputs
 from ._objective import Objective
 from ._ranks import ALONE, Ranks
-from ._state import TrainState
+from ._state import TrainState, extra_states, set_extra_states
 from .optimizers import optimizer_of
 
 Forward = Callable[..., Tensor]
@@ -69,7 +70,9 @@ def forward(
         enabled=compute_dtype is not None,
         cache_enabled=False,
     ):
-        logits: Tensor = network(x) if tensors is None else functional_call(network, tensors, (x,))
+        logits = network(x) if tensors is None else functional_call(network, tensors, (x,))
+    if not isinstance(logits, Tensor):
+        raise UsageError(not_logits(type(network).__name__, type(logits).__name__))
     return logits.float()
 
 
@@ -410,6 +413,19 @@ class RunTrainer:
         if not isinstance(loss, nn.Module) or isinstance(loss, Loss):
             return {}
         return {f"loss.{name}": buffer for name, buffer in loss.named_buffers()}
+
+    def extra_states(self) -> dict[str, Any]:
+        """What the network and the loss keep beside tensors (`nn.Module.get_extra_state`)."""
+        return extra_states(self._modules())
+
+    def set_extra_states(self, states: Mapping[str, Any]) -> None:
+        """Give it back."""
+        set_extra_states(self._modules(), states)
+
+    def _modules(self) -> nn.ModuleDict:
+        loss = getattr(self.objective, "loss", None)
+        of_loss = {"loss": loss} if isinstance(loss, nn.Module) else {}
+        return nn.ModuleDict({"network": self.network, **of_loss})
 
     def mutable_tensors(self) -> list[Tensor]:
         """All that a step changes."""
