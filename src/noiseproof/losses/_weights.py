@@ -31,9 +31,10 @@ def class_weights(labels: Any, num_classes: int | None = None) -> Tensor:
     if given.dim() != 1 or given.is_floating_point() or given.dtype == torch.bool or not len(given):
         kind = str(given.dtype).removeprefix("torch.")
         raise UsageError(f"labels must be integers [N]; they were {kind} {list(given.shape)}")
+    given = given.long().cpu()
     if int(given.min()) < 0:
         raise UsageError(f"labels must be classes from 0; the smallest was {int(given.min())}")
-    counts = torch.bincount(given.long().cpu(), minlength=num_classes or 0).double()
+    counts = torch.bincount(given, minlength=num_classes or 0).double()
     if num_classes is not None and len(counts) > num_classes:
         raise UsageError(f"a label is {len(counts) - 1}, and num_classes is {num_classes}")
     weights = len(given) / (len(counts) * counts)
