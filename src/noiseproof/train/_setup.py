@@ -117,12 +117,7 @@ class Setup:
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
         else:
-            if loss is not None and run.class_weight != "none":
-                raise UsageError(
-                    "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
-                    "class_weight out"
-                )
-            loss = loss_of(run, given, data.num_classes) if loss is None else loss
+            loss = loss_of(run, loss, given, data.num_classes)
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
             classes = data.num_classes
