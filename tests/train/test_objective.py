@@ -48,6 +48,13 @@ def test_the_penalty_is_added_to_the_loss():
 def test_a_loss_that_is_not_one_number_is_refused():
     with pytest.raises(ValueError, match=r"one number for a batch; this one gave \[256\]: take"):
         fit(tiny(), loss=torch.nn.CrossEntropyLoss(reduction="none"))
+    with pytest.raises(ValueError, match=r"one number for a batch; this one gave float: take"):
+        fit(tiny(), loss=lambda logits, labels: 1.0)
+
+
+def test_a_loss_without_a_gradient_is_refused():
+    with pytest.raises(ValueError, match="the loss has no gradient: compute it from the logits"):
+        fit(tiny(), loss=lambda logits, labels: (logits.argmax(1) != labels).float().mean())
 
 
 @pytest.mark.parametrize(("balance", "low", "high"), [(0.0, 0.9, 1.0), (100.0, 0.0, 0.3)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -11,8 +10,7 @@ from torch import Tensor
 from .._errors import UsageError
 from .._seeds import derive
 from ..losses import Loss
-
-Criterion = Callable[[Tensor, Tensor], Tensor]
+from ._own import Criterion
 
 
 class Objective(Protocol):
@@ -49,13 +47,19 @@ class LossObjective:
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         value = self._smoothed(logits, labels) if self._smoothing else self.loss(logits, labels)
-        if value.dim():
+        gave = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        if gave != []:
             raise UsageError(
-                f"a loss gives one number for a batch; this one gave {list(value.shape)}: "
+                f"a loss gives a tensor of one number for a batch; this one gave {gave}: "
                 'take its mean, or reduction="mean"'
             )
         if self.balance:
             value = value + self.balance * imbalance(logits, self.prior)
+        if logits.requires_grad and not value.requires_grad:
+            raise UsageError(
+                "the loss has no gradient: compute it from the logits by torch's operations, "
+                "without detach, item or argmax"
+            )
         return value
 
     def _smoothed(self, logits: Tensor, labels: Tensor) -> Tensor:
