@@ -38,7 +38,7 @@ def load_weights(network: nn.Module, path: Path | str) -> None:
         UsageError: nothing in the file fits, or it cannot be read.
     """
     path = Path(path)
-    own = network.state_dict()
+    own = {n: t for n, t in network.state_dict().items() if isinstance(t, Tensor)}
     found = _renamed(_state_dict(_content(path), path), own)
     fitting = {n: t for n, t in found.items() if n in own and t.shape == own[n].shape}
     if not fitting.keys() & dict(network.named_parameters()).keys():

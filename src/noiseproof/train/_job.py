@@ -329,8 +329,9 @@ def _on_host(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Callable
 
 
 def _save_network(network: nn.Module, path: Path) -> None:
-    out = io.BytesIO()
-    torch.save({k: v.detach().cpu() for k, v in network.state_dict().items()}, out)
+    out, state = io.BytesIO(), network.state_dict()
+    on_host = {k: v.detach().cpu() if isinstance(v, Tensor) else v for k, v in state.items()}
+    torch.save(on_host, out)
     write_atomically(path, out.getvalue())
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from .. import models
@@ -74,7 +75,7 @@ def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], Non
     What it gives does that for one that ends without an exception, as after a loss of NaN.
     """
     modules = [v for v in overrides.values() if isinstance(v, nn.Module)]
-    before = [{k: t.detach().clone() for k, t in m.state_dict().items()} for m in modules]
+    before = [{k: _copied(v) for k, v in m.state_dict().items()} for m in modules]
 
     def restore() -> None:
         for module, state in zip(modules, before, strict=True):
@@ -86,3 +87,8 @@ def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], Non
     except BaseException:
         restore()
         raise
+
+
+def _copied(value: Any) -> Any:
+    """A value of a state dict; what `get_extra_state` gives may be anything."""
+    return value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
