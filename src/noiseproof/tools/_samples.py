@@ -14,7 +14,8 @@ from .._errors import UsageError, require
 from ..data import Dataset
 from ..noise import NoisyLabels
 from ..runs import Run
-from ..sources import Content, Problems, Source, source_named
+from ..runs._resolve import source_of
+from ..sources import Content, Problems, Source
 from ..sources._digest import bytes_of
 from ..sources._tables import Table, read_table
 from ..train._setup import Setup
@@ -86,14 +87,6 @@ def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = 
         by_place = {table.place(i): str(who) for i, who in enumerate(table.columns[annotator])}
         people = [by_place[name] for name in names]
     return Samples(run, data, labels, content, names, people)
-
-
-def source_of(run: Run) -> Source:
-    """The source that a run names."""
-    return source_named(
-        run.dataset, test=run.test, label=run.label, text=run.text, image=run.image,
-        truth=run.truth, ignore=run.ignore, skip_unreadable=run.skip_unreadable,
-    )  # fmt: skip
 
 
 def _table(run: Run, annotator: str) -> Table:
