@@ -8,9 +8,9 @@ Dataset('digits', 1437 + 360 images 1x8x8, 10 classes)
 The names here are the public ones; the files beside this one are private.
 """
 
+from ..sources._decode import UnreadableError, read_image
 from ._augment import Augment
 from ._dataset import Dataset, Split, channel_statistics, from_arrays
-from ._decode import UnreadableError, read_image
 from ._errors import DamagedFileError, DataError, MissingDataError
 from ._human import human, human_names
 from ._keep import Keeping, StreamingNote
