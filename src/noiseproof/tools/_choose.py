@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 import tempfile
@@ -354,7 +353,7 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
     samples = {i for kept in ours.values() for i in kept.index}
     seeds = len({run.seed for run, *_ in found})
     note = "" if balanced else " ".join(filter(None, (_learnt_nothing_note(ours), note)))
-    trained = dataclasses.replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
+    trained = replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
 
 
