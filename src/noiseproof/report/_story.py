@@ -7,6 +7,7 @@ from typing import Any
 
 from ..catalogue import CLEAN, GIVEN, is_active_passive
 from ._curves import Curve, clean_train_accuracy, column, final_mean, mean_curve
+from ._entries import Condition, Entry
 from ._figure import (
     MAX_LINES,
     MAX_PANELS,
@@ -21,7 +22,7 @@ from ._figure import (
     sample,
     without_none,
 )
-from ._study import Condition, Entry, Study
+from ._study import Study
 from ._styles import PERCENT, TIMES
 from ._words import ACCURACY_WORDS
 
