@@ -87,7 +87,7 @@ def _with_smoothing(loss: Loss, label_smoothing: float) -> Loss:
 
 
 def imbalance(logits: Tensor, prior: Tensor) -> Tensor:
-    """KL(prior || mean prediction): infinite if a class is never predicted (Tanaka et al. 2018)."""
+    """KL(prior || mean prediction), which grows as a class is given up (Tanaka et al. 2018)."""
     mean = logits.softmax(1).mean(0).clamp_min(1e-8)
     return (prior * (prior.clamp_min(1e-8).log() - mean.log())).sum()
 
