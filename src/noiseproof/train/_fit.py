@@ -129,7 +129,8 @@ def fit_many(
 ) -> list[Result]:
     """Train several runs, on a GPU side by side, each to the numbers that it gives alone.
 
-    A run whose loss turns NaN or infinite ends with ``result.error``, and the others go on.
+    What networks draw themselves, as dropout does, runs side by side draw from one generator. A run
+    whose loss turns NaN or infinite ends with ``result.error``, and the others go on.
 
     Args:
         runs: the settings of each.
