@@ -143,13 +143,14 @@ def _as_inputs(inputs: Tensor, layout: str | None) -> Tensor:
     if inputs.ndim < 2:
         raise UsageError(f"inputs must be [N, ...], one for each sample, not {describe(inputs)}")
     if inputs.is_floating_point():
+        inputs = inputs.float()  # what it cannot hold is found below
         finite = torch.isfinite(inputs.flatten(1)).all(1)
         if not bool(finite.all()):
             row = int((~finite).nonzero()[0])
-            raise UsageError(f"features must be finite numbers; row {row} holds others")
+            raise UsageError(f"features must be finite numbers in float32; row {row} has others")
         # Where they are images, only who gave them knows it: nothing is inferred from a shape.
         named = layout is not None and inputs.ndim == 4
-        return _channels_first(inputs, str(layout)).float() if named else inputs.float()
+        return _channels_first(inputs, str(layout)) if named else inputs
     if inputs.dtype != torch.bool and not inputs.is_complex() and inputs.ndim == 2:
         if inputs.numel() and int(inputs.min()) < 0:
             raise UsageError("token ids are 0 or more; features have to be floating point")
