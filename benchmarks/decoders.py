@@ -36,8 +36,8 @@ from PIL import Image, ImageOps
 from tables import save
 from torch import Tensor
 
-from noiseproof.data._decode import read_image
-from noiseproof.data._stream import workers
+from noiseproof.data import read_image
+from noiseproof.data._store import workers
 
 SIDE = 256
 SIZES = ((500, 376), (1600, 1200))

@@ -35,9 +35,9 @@ from PIL import Image, ImageOps
 from tables import save
 
 from noiseproof import train
-from noiseproof.data import Augment, Dataset, Loader, Split
-from noiseproof.data._decode import read_image
-from noiseproof.data._stream import ImageFiles, ImageStore, checksum, workers
+from noiseproof.data import Augment, Dataset, Loader, Split, read_image
+from noiseproof.data._store import ImageStore, checksum, workers
+from noiseproof.data._stream import ImageFiles
 from noiseproof.train._pack import GraphPack, Pack
 from noiseproof.train._setup import Setup
 

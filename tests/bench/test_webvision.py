@@ -19,6 +19,7 @@ def test_it_is_the_paper_s_table():
         assert (resolved.epochs, resolved.batch_size, resolved.crop_size) == (250, 512, 224)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "losses"),
     [

@@ -14,6 +14,8 @@ import pytest
 from rich.cells import cell_len
 
 from noiseproof.cli import _audit, _tables
+from noiseproof.cli._audit import _apply_command
+from noiseproof.runs import Run
 
 
 def rows_of(path) -> list[dict[str, str]]:
@@ -95,6 +97,30 @@ def test_what_the_page_needs_is_asked_for_before_training(run, tmp_path, monkeyp
     assert 'pip install "noiseproof[report]"' in error
     assert "training" not in out
     assert not (tmp_path / "out").exists()
+
+
+def test_the_command_of_the_page_is_about_the_same_labels(run, tmp_path, monkeypatch):
+    """Those that the authors' protocol draws are others."""
+    monkeypatch.chdir(tmp_path)
+    flags = ("--dataset", "digits", "--protocol", "authors", "--votes", "--epochs", "1")
+    assert run("audit", *flags, "--device", "cpu", "--number", "3")[0] == 0
+    page = Path("audit/suspects.html").read_text()
+    command = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["apply"]
+    with open("corrections.csv", "w") as file:
+        file.write("index,name,given,decision,label\n")
+        for row in rows_of("audit/suspects.csv"):
+            file.write(f"{row['index']},{row['name']},{row['given']},drop,\n")
+    code, out, error = run(*command.split()[1:])
+    assert code == 0, error
+    assert "3 samples dropped" in out
+
+
+def test_the_command_of_the_page_reads_the_data_as_the_audit_did(tmp_path):
+    given = Run(dataset="csv:a b.csv", ignore=("x y", "z"), skip_unreadable=True, seed=3, epochs=2)
+    assert _apply_command(given, "who", tmp_path) == (
+        "noiseproof audit --dataset 'csv:a b.csv' --ignore 'x y' z --skip-unreadable --seed 3 "
+        f"--annotator who --out {tmp_path} --apply corrections.csv"
+    )
 
 
 @pytest.mark.slow

@@ -66,6 +66,7 @@ def test_a_second_value_of_a_flag_is_not_called_a_bench(monkeypatch, capsys):
     assert "--lr take several, and any setting does as a list in a TOML file" in said
 
 
+@pytest.mark.slow
 def test_what_is_tested_on_nothing_has_not_failed(monkeypatch, capsys, tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", x=rng.normal(size=(60, 4)), y=np.arange(60) % 3)

@@ -244,6 +244,7 @@ def test_what_was_remarked_on_in_training_is_told(run, tmp_path):
     assert f"note of run {Run(seed=1).resolve().hash}: for 10 epochs some classes [red]were" in out
 
 
+@pytest.mark.slow
 def test_runs_that_look_alike_are_told_apart(run, tmp_path):
     grid = tmp_path / "grid.toml"
     grid.write_text(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from noiseproof import UsageError, data
-from noiseproof.data import _dataset, _digits
+from noiseproof.data import _digits
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(6) % 3
@@ -219,7 +219,8 @@ def test_statistics_may_be_arrays():
         ),
         ((images(6, 8, 8).astype(int), LABELS) * 2, r"rows of token ids, not int64 \[6, 8, 8\]"),
         ((-images(6, 8).astype(int), LABELS) * 2, "token ids are 0 or more"),
-        ((np.full((6, 2), np.nan), LABELS) * 2, "features must be finite numbers; row 0"),
+        ((np.full((6, 2), np.nan), LABELS) * 2, "finite numbers in float32; row 0"),
+        ((np.full((6, 2), 1e300), LABELS) * 2, "finite numbers in float32; row 0"),
         ((images(6, 8), LABELS) * 2, r"\[N, H, W\].* not uint8 \[6, 8\]"),
         ((images(6, 8, 8), LABELS[:5]) * 2, r"one for each of 6 images, not int64 \[5\]"),
         (
@@ -286,7 +287,7 @@ def test_a_split_says_what_it_wants():
 def test_statistics_are_exact():
     x = images(5000, 3, 4, 4)  # more than one block
     x[:, 2] = 7
-    mean, std = _dataset.channel_statistics(torch.from_numpy(x))
+    mean, std = data.channel_statistics(torch.from_numpy(x))
     np.testing.assert_allclose(mean, (x / 255).mean((0, 2, 3)), rtol=1e-12)
     np.testing.assert_allclose(std[:2], (x / 255).std((0, 2, 3))[:2], rtol=1e-12)
     assert std[2] == 1  # a channel that is the same everywhere
@@ -296,7 +297,7 @@ def test_given_statistics_are_kept():
     x = images(6, 8, 8)
     own = data.from_arrays(x, LABELS, x, LABELS, mean=[0.5])
     assert own.mean == (0.5,)
-    assert own.std == _dataset.channel_statistics(own.train.images)[1]
+    assert own.std == data.channel_statistics(own.train.images)[1]
 
 
 def test_digits():
@@ -309,7 +310,7 @@ def test_digits():
     for split, share in ((digits.train, 0.8), (digits.test, 0.2)):
         both = torch.cat([digits.train.labels, digits.test.labels]).bincount()
         assert (split.labels.bincount() - share * both).abs().max() < 1.01
-    mean, std = _dataset.channel_statistics(digits.train.images)
+    mean, std = data.channel_statistics(digits.train.images)
     assert digits.mean == pytest.approx(mean, abs=5e-5)
     assert digits.std == pytest.approx(std, abs=5e-5)
 

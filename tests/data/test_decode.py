@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from noiseproof.data._decode import read_image
+from noiseproof.data import read_image
 
 
 def photo(width: int, height: int) -> Image.Image:

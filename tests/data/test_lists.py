@@ -9,8 +9,7 @@ import torch
 
 from noiseproof import data
 from noiseproof.catalogue import DATASETS
-from noiseproof.data import Keeping
-from noiseproof.data._decode import read_image
+from noiseproof.data import Keeping, read_image
 from noiseproof.data._stream import ImageFiles
 from tests.data.trees import (
     truncate,

@@ -12,7 +12,6 @@ import torch
 
 from noiseproof import catalogue, data
 from noiseproof.data import _pickles
-from noiseproof.data._dataset import channel_statistics
 
 from .conftest import REAL
 
@@ -35,7 +34,7 @@ def check(found: data.Dataset) -> None:
         assert len(counts) == found.num_classes
         if found.name != "mnist":
             assert (counts == len(split) / found.num_classes).all()
-    mean, std = channel_statistics(found.train.images)
+    mean, std = data.channel_statistics(found.train.images)
     assert found.mean == pytest.approx(mean, abs=6e-5)
     assert found.std == pytest.approx(std, abs=6e-5)
 

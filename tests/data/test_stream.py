@@ -13,7 +13,9 @@ from PIL import Image
 from noiseproof import data
 from noiseproof.data import Augment, Keeping, Loader, StreamingNote, from_folder
 from noiseproof.data import _keep as keeping
-from noiseproof.data._stream import ImageFiles, ImageStore, parts_of, select
+from noiseproof.data import _store as storing
+from noiseproof.data._store import ImageStore
+from noiseproof.data._stream import ImageFiles, parts_of, select
 from noiseproof.sources._decoder import Decoder
 from tests.data.trees import truncate, write_folder, write_image
 
@@ -26,16 +28,14 @@ def folder(tmp_path) -> Path:
 @pytest.fixture
 def decoded(monkeypatch) -> list[str]:
     """The files that were decoded, in any order."""
-    from noiseproof.data import _stream
-
     seen: list[str] = []
-    original = _stream.read_image
+    original = storing.read_image
 
     def read_image(file, shape):
         seen.append(str(file))
         return original(file, shape)
 
-    monkeypatch.setattr(_stream, "read_image", read_image)
+    monkeypatch.setattr(storing, "read_image", read_image)
     return seen
 
 
@@ -69,18 +69,24 @@ def test_streamed_as_resident_bit_for_bit(folder, tmp_path, monkeypatch, kept, s
     assert torch.equal(cached.train.images, resident.train.images)
 
 
+def test_image_files_are_indexed_as_a_tensor_is(folder):
+    streamed, resident = (from_folder(folder, stream=s).train.inputs for s in ("yes", "no"))
+    mask = torch.arange(len(resident)) % 3 == 1
+    for index in (mask, mask.nonzero().flatten(), torch.tensor([-1, 0]), slice(2, 5)):
+        assert torch.equal(streamed[index], resident[index])
+        assert torch.equal(select(streamed, index)[:], resident[index])
+
+
 @pytest.fixture
 def apart(monkeypatch):
     """Every file is handed on to a process, and the threads of other tests have none."""
-    from noiseproof.data import _stream
-
-    monkeypatch.setattr(_stream, "_APART_WORKERS", 1)
-    monkeypatch.setattr(_stream, "_APART_FILES", 1)
-    _stream._pool.cache_clear()
+    monkeypatch.setattr(storing, "_APART_WORKERS", 1)
+    monkeypatch.setattr(storing, "_APART_FILES", 1)
+    storing._pool.cache_clear()
     yield
-    decoders = [_stream._pool(os.getpid()).submit(lambda: _stream._mine.decoder).result()]
-    _stream._pool(os.getpid()).shutdown()
-    _stream._pool.cache_clear()
+    decoders = [storing._pool(os.getpid()).submit(lambda: storing._mine.decoder).result()]
+    storing._pool(os.getpid()).shutdown()
+    storing._pool.cache_clear()
     for decoder in filter(None, decoders):
         decoder.close()
 
@@ -89,15 +95,13 @@ def apart(monkeypatch):
 @pytest.mark.parametrize("killed", [False, True])
 def test_processes_decode_the_same(folder, monkeypatch, decoded, killed):
     """Whether they live or are killed, be there damaged files or not."""
-    from noiseproof.data import _stream
-
-    monkeypatch.setattr(_stream, "workers", lambda: 1)
+    monkeypatch.setattr(storing, "workers", lambda: 1)
     monkeypatch.setattr(keeping.Keeping, "in_memory", lambda self: 0)
     truncate(folder / "cat/3.png")
     with pytest.warns(UserWarning, match=r"left out .*3.png: a damaged image"):
         streamed = from_folder(folder, stream="yes", skip_unreadable=True)
     if killed:
-        decoder = _stream._pool(os.getpid()).submit(lambda: _stream._mine.decoder).result()
+        decoder = storing._pool(os.getpid()).submit(lambda: storing._mine.decoder).result()
         decoder._process.kill()
     found = streamed.train.inputs[:]
     assert bool(decoded) == killed
@@ -110,16 +114,14 @@ def test_processes_decode_the_same(folder, monkeypatch, decoded, killed):
 
 
 def test_ranks_on_one_machine_share_its_cores(monkeypatch):
-    from noiseproof.data import _stream
-
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(12)), raising=False)
-    assert _stream.workers() == 12
+    assert storing.workers() == 12
     for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "LOCAL_WORLD_SIZE"):
         monkeypatch.setenv(name, "4")
     monkeypatch.setenv("MASTER_ADDR", "localhost")
-    assert _stream.workers() == 3
+    assert storing.workers() == 3
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "40")
-    assert _stream.workers() == 1
+    assert storing.workers() == 1
 
 
 def test_a_process_that_decodes_needs_no_torch_and_ends_with_its_input(tmp_path):

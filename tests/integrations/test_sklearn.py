@@ -125,6 +125,8 @@ class TestParameters:
         ({"batch_size": 1.5}, "batch_size must be a whole number"),
         ({"lr": -1}, "lr must be a number from 0"),
         ({"class_weight": "equal"}, "class_weight is 'balanced', a dict or None"),
+        ({"class_weight": {0: -1.0}}, "class_weight must not be negative"),
+        ({"class_weight": dict.fromkeys(range(3), 0.0)}, "class_weight must .*zero for all"),
         ({"device": "gpu"}, "unknown device 'gpu'"),
         ({"device": "meta"}, "device 'meta' cannot be used here"),
         ({"loss": nn.CrossEntropyLoss(), "class_weight": "balanced"}, "reduction='none'"),

@@ -166,6 +166,18 @@ def test_numpy_numbers_are_numbers():
     assert numpy.float64(2) * noiseproof.FocalLoss() == noiseproof.parse("2*fl")
 
 
+@pytest.mark.parametrize(
+    ("factor", "error", "message"),
+    [
+        ("2", TypeError, r"a loss is scaled by a number; it was '2'"),
+        (True, TypeError, r"a loss is scaled by a number; it was True"),
+        (float("nan"), ValueError, r"the factor of fl is not finite"),
+    ],
+)
+def test_factors(factor, error, message):
+    one_line(error, message, lambda: factor * noiseproof.FocalLoss())
+
+
 @pytest.mark.parametrize("function", [torch.nn.CrossEntropyLoss(), lambda z, y: z])
 def test_a_function_of_logits_and_labels_is_no_matrix_of_losses(function):
     with pytest.raises(TypeError, match=r"takes 2 arguments; a function of the logits \[N, K\]"):

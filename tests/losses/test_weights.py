@@ -14,8 +14,12 @@ def test_every_class_has_the_same_share():
     weights = noiseproof.class_weights(labels)
     share = [float(weights[labels[labels == k]].sum()) for k in range(3)]
     assert share == pytest.approx([100 / 3] * 3)
-    assert torch.equal(weights, noiseproof.class_weights(labels.numpy()))
+    for dtype in (np.int64, np.uint8, np.uint16):
+        assert torch.equal(weights, noiseproof.class_weights(labels.numpy().astype(dtype)))
     assert torch.equal(weights, noiseproof.class_weights(labels.tolist(), num_classes=3))
+    pandas = pytest.importorskip("pandas")
+    part = pandas.Series(labels.numpy(), index=range(7, 107))  # as of a split
+    assert torch.equal(weights, noiseproof.class_weights(part))
     assert noiseproof.class_weights([0, 2], 4).tolist() == pytest.approx([0.5, 0, 0.5, 0])
 
 

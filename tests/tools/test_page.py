@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import noiseproof
 from noiseproof.tools import audit
@@ -62,6 +63,9 @@ def test_kinds_of_samples(tmp_path):
 
     assert shown(np.zeros((8, 8), np.uint8))[1].startswith("data:image/png;base64,iVBOR")
     assert shown(np.zeros((3, 8, 6), np.uint8))[0] == "image"
+    assert shown(torch.zeros((3, 8, 6), dtype=torch.uint8)) == shown(np.zeros((8, 6, 3), np.uint8))
+    pillow = pytest.importorskip("PIL.Image")
+    assert shown(pillow.new("P", (6, 8))) == shown(np.zeros((8, 6, 3), np.uint8))
     assert shown(b"\xff\xd8\xff rest")[1].startswith("data:image/jpeg;")
     assert shown({"age": 3, HOSTILE: "x"})[0] == "row"
     assert shown({"age": 3})[1] == [["age", "3"]]

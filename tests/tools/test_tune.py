@@ -9,7 +9,8 @@ import pytest
 
 from noiseproof import MissingExtraError, UsageError, tools
 from noiseproof.runs import Run
-from noiseproof.tools._tune import Space, Trial, Tuning, _terms, _try
+from noiseproof.tools._space import Space, Trial, _terms
+from noiseproof.tools._tune import Tuning, _try
 
 from .test_choose import SETTINGS, small
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from noiseproof import data, models, noise
-from noiseproof.train import Run, fit
+from noiseproof.train import Run, fit, load
 from noiseproof.train._setup import split
 
 from .subjects import COLUMNS, STEPS, but_seconds, flat_net, run_folders, same, tiny, weights
@@ -100,6 +100,18 @@ def test_a_history_that_lost_rows_is_damaged(tmp_path):
     (folder / "history.csv").write_text("".join(lines[:-1]))
     with pytest.raises(ValueError, match=r"history\.csv is damaged; delete the folder"):
         fit(tiny(), out=tmp_path)
+
+
+@pytest.mark.parametrize("damage", [{"settings": 3}, {"settings": None}, {"overrides": []}])
+def test_a_description_of_other_types_is_damaged(tmp_path, damage):
+    folder = fit(tiny(epochs=1), out=tmp_path).folder
+    described = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(described | damage))
+    with pytest.raises(ValueError, match=r"run\.json is damaged; delete the folder"):
+        fit(tiny(epochs=1), out=tmp_path)
+    if "settings" in damage:
+        with pytest.raises(ValueError, match=r"run\.json is damaged; delete the folder"):
+            load(folder)
 
 
 def test_the_seed_decides_and_the_global_generator_does_not():

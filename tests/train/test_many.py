@@ -59,6 +59,17 @@ def test_none_and_an_iterator():
     assert len(fit_many(iter(RUNS[:1]))) == 1
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there a step can be captured")
+def test_what_cannot_be_is_refused():
+    for settings, message in (
+        ({"pack": 0}, "pack is how many runs are trained side by side, from 1; it was 0"),
+        ({"graph": True}, "captured as a CUDA graph on a GPU; leave out graph=True"),
+        ({"compiled": True}, "compiled=True is for steps that are captured"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit_many(RUNS[:1], **settings)
+
+
 def test_one_that_diverges_does_not_stop_the_others(tmp_path):
     runs = [tiny(loss="ce"), tiny(loss="ce", lr=1e30, clip=0.0), tiny(loss="nce")]
     errors = []

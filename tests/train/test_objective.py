@@ -45,9 +45,29 @@ def test_the_penalty_is_added_to_the_loss():
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize(
+    "prior", [[0.1] * 3, [1.0], [144] * 10, [-1, 2] + [0] * 8, [math.nan] * 10]
+)
+def test_a_prior_that_is_no_share_of_each_class_is_refused(prior):
+    with pytest.raises(ValueError, match="prior is the share of each of 10 classes"):
+        fit(tiny(balance=0.1), prior=torch.tensor(prior))
+
+
+def test_a_prior_is_a_list_too():
+    one, other = (fit(tiny(balance=0.1, epochs=1), prior=p) for p in ([0.1] * 10, None))
+    assert one.history[0]["train_loss"] == pytest.approx(other.history[0]["train_loss"])
+
+
 def test_a_loss_that_is_not_one_number_is_refused():
     with pytest.raises(ValueError, match=r"one number for a batch; this one gave \[256\]: take"):
         fit(tiny(), loss=torch.nn.CrossEntropyLoss(reduction="none"))
+    with pytest.raises(ValueError, match=r"one number for a batch; this one gave float: take"):
+        fit(tiny(), loss=lambda logits, labels: 1.0)
+
+
+def test_a_loss_without_a_gradient_is_refused():
+    with pytest.raises(ValueError, match="the loss has no gradient: compute it from the logits"):
+        fit(tiny(), loss=lambda logits, labels: (logits.argmax(1) != labels).float().mean())
 
 
 @pytest.mark.parametrize(("balance", "low", "high"), [(0.0, 0.9, 1.0), (100.0, 0.0, 0.3)])

@@ -267,6 +267,7 @@ def test_what_is_refused(tables, settings, message):
         Run(**settings).resolve()
 
 
+@pytest.mark.slow
 def test_a_bench_on_one_s_own_data(tables, capsys, command):
     arguments = ("bench", "--dataset", "csv:train.csv", "--test", "test.csv", "--truth", "real",
                  "--loss", "ce", "nce+rce", "--seeds", 0, 1, "--epochs", 3, "--name", "Mine",

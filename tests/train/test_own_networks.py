@@ -269,7 +269,7 @@ def test_a_prior_in_any_form(prior):
     found = fit(tiny(epochs=1, balance=0.1), prior=prior)
     assert but_seconds(found.history) == but_seconds(expected.history)
     with pytest.raises(
-        UsageError, match=r"prior has the share of each of 10 classes, .* not \[9\]"
+        UsageError, match=r"prior is the share of each of 10 classes, .* it is \[9\]"
     ):
         fit(tiny(epochs=1, balance=0.1), prior=prior[:9])
 

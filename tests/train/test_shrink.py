@@ -74,7 +74,7 @@ def test_no_step_shrinks_by_more_than_the_limit(optimizer, settings):
 def test_a_strong_penalty_does_not_undo_what_adamw_has_learnt():
     """A step of it moves a weight by about the learning rate, however much the loss pulls."""
     run = tiny(
-        epochs=30, batch_size=32, optimizer="adamw", noise="none", loss="ce", shrink=40.0,
+        epochs=8, batch_size=32, optimizer="adamw", noise="none", loss="ce", shrink=40.0,
         shrink_schedule="linear",
     )  # fmt: skip
     assert fit(run).accuracy < 0.5

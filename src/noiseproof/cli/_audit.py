@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from noiseproof.tools._samples import Samples
 
 _SETTINGS = (
-    "dataset", "test", "label", "text", "image", "truth", "ignore", "image_size", "noise", "rate",
-    "seed",
-)  # fmt: skip  # that say which labels are audited, and so are part of the command that applies
+    "dataset", "test", "label", "text", "image", "truth", "ignore", "image_size", "skip_unreadable",
+    "noise", "rate", "variant", "protocol", "seed", "stream",
+)  # fmt: skip
+"""The settings that say which labels are audited: part of the command that applies corrections."""
 
 _BY_HEART = 0.97  # the share of labels, from which on votes are in doubt
 
@@ -100,17 +101,18 @@ def audit(
         _apply(samples, apply, out)
         return
     found = _found(samples, folds, votes, cleanlab, out, data_root, workers)
-    flags = [f"--{name.replace('_', '-')} {_flag(getattr(run, name))}" for name in _SETTINGS
-             if name == "dataset" or getattr(run, name) != getattr(Flags(), name)]  # fmt: skip
-    flags += [f"--annotator {_flag(annotator)}"] if annotator else []
-    folder = [] if out == Path("audit") else [f"--out {shlex.quote(str(out))}"]
-    command = " ".join(["noiseproof audit", *flags, *folder, "--apply corrections.csv"])
-    _report(found, samples, out, top, number, command)
+    _report(found, samples, out, top, number, _apply_command(run, annotator, out))
 
 
-def _flag(value: Any) -> str:
-    values = value if isinstance(value, tuple) else (value,)
-    return " ".join(shlex.quote(str(one)) for one in values)
+def _apply_command(run: Run, annotator: str, out: Path) -> str:
+    """The command that applies to the same labels what the page exports."""
+    from noiseproof.runs import Run
+    from noiseproof.tools._command import command_of
+
+    words = ["--annotator", annotator] if annotator else []
+    words += [] if out == Path("audit") else ["--out", str(out)]
+    of_labels = Run(**{name: getattr(run, name) for name in _SETTINGS})
+    return f"{command_of(of_labels, 'audit')} {shlex.join([*words, '--apply', 'corrections.csv'])}"
 
 
 def _read(path: Path, cleanlab: bool) -> Audit:
@@ -290,10 +292,11 @@ def _apply(samples: Samples, corrections: Path, out: Path) -> None:
     import numpy as np
 
     from noiseproof.tools._apply import read_corrections, write_corrected
+    from noiseproof.tools._command import command_of
 
     labels = np.asarray(samples.labels.labels).astype(np.int64)
     found = read_corrections(corrections, labels, samples.data.classes)
-    path, flags = write_corrected(samples, found, out)
+    path, run = write_corrected(samples, found, out)
     changed, dropped = count(found.changed, "label"), count(found.dropped, "sample")
     say(f"{changed} changed and {dropped} dropped: {path}")
-    say(f"train on it with: noiseproof train {flags}")
+    say(f"train on it with: {command_of(run)}")

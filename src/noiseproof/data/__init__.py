@@ -8,15 +8,17 @@ Dataset('digits', 1437 + 360 images 1x8x8, 10 classes)
 The names here are the public ones; the files beside this one are private.
 """
 
+from ..sources._decode import UnreadableError, read_image
+from ._arrays import from_arrays
 from ._augment import Augment
-from ._dataset import Dataset, Split, channel_statistics, from_arrays
-from ._decode import UnreadableError, read_image
+from ._dataset import Dataset, Split
 from ._errors import DamagedFileError, DataError, MissingDataError
 from ._human import human, human_names
 from ._keep import Keeping, StreamingNote
 from ._load import load, names
 from ._loader import Batch, Loader
 from ._own import from_dataset, from_folder, from_table, load_content, load_source
+from ._statistics import channel_statistics
 from ._stream import (
     ImageFiles,
     Inputs,

@@ -21,7 +21,8 @@ from .._errors import UsageError, require
 from .._files import PART, write_atomically
 from ..sources import Problems
 from ._download import lock
-from ._stream import ImageFiles, ImageStore, Inputs, workers
+from ._store import ImageStore, workers
+from ._stream import ImageFiles, Inputs
 
 STREAM = ("auto", "yes", "no")
 _SHARE = 0.4  # of free memory that images may take: a part held out is a copy, networks need some

@@ -16,8 +16,10 @@ from torch import Tensor
 from .._errors import UsageError, require
 from .._imports import without_digest
 from ..sources import Content, Part, Problems, Source, left_out_note, read
-from ._dataset import Dataset, Split, channel_statistics, from_arrays, statistics_of
+from ._arrays import from_arrays
+from ._dataset import Dataset, Split
 from ._keep import Keeping, keep
+from ._statistics import channel_statistics, statistics_of
 from ._stream import resident, select
 from ._text import TextCoding
 
@@ -155,12 +157,12 @@ def load_content(content: Content, source: Source, keeping: Keeping | None = Non
         return _load_files(content, problems, keeping or Keeping())
     if content.kind == "text":
         coding = TextCoding.of(list(map(str, content.train.inputs)))
-    train = _split(content.train, content, coding)
+    train = _split(content.train, coding)
     inputs = resident(train.inputs, "")
     test = (
         Split(inputs[:0].clone(), train.labels[:0].clone())
         if content.test is None
-        else _split(content.test, content, coding)
+        else _split(content.test, coding)
     )
     for note in left_out_note(content.left_out):
         warnings.warn(note, stacklevel=2)
@@ -203,18 +205,11 @@ def _load_files(content: Content, problems: Problems, keeping: Keeping) -> Datas
     )  # fmt: skip
 
 
-def _split(part: Part, content: Content, coding: TextCoding | None) -> Split:
+def _split(part: Part, coding: TextCoding | None) -> Split:
     labels = torch.from_numpy(part.labels)
     truth = None if part.truth is None else torch.from_numpy(part.truth)
-    if coding is not None:
-        inputs = torch.from_numpy(coding(map(str, part.inputs)))
-    elif content.kind == "image":
-        return from_arrays(
-            part.inputs, part.labels, truth=truth, classes=content.classes, layout="NCHW"
-        ).train
-    else:
-        inputs = torch.from_numpy(np.ascontiguousarray(part.inputs))
-    return Split(inputs, labels, truth)
+    found = np.ascontiguousarray(part.inputs) if coding is None else coding(map(str, part.inputs))
+    return Split(torch.from_numpy(found), labels, truth)
 
 
 def _named(data: Dataset, name: str | None) -> Dataset:

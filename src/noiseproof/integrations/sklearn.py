@@ -398,4 +398,6 @@ def _class_weights(
     if given is not None and not isinstance(given, dict):
         raise UsageError(f"class_weight is 'balanced', a dict or None; it was {given!r}")
     found = compute_class_weight(given, classes=classes, y=classes[y])
+    if (found < 0).any() or not found.any():
+        raise UsageError(f"class_weight must not be negative, nor zero for all; it was {given!r}")
     return found  # type: ignore[no-any-return]

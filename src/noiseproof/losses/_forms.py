@@ -180,9 +180,6 @@ class Negative(Form):
                 )
         return form
 
-    def at_label(self, p: Prediction) -> Tensor:
-        return p.gather_label(self.per_class(p))
-
     def per_class(self, p: Prediction) -> Tensor:
         negated = self._negated(p.log_p)
         return 1 - negated / negated.sum(1, keepdim=True)

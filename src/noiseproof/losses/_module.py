@@ -8,6 +8,7 @@ normalized form. Subclassing either registers the loss.
 from __future__ import annotations
 
 import inspect
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -147,8 +148,9 @@ class Loss(nn.Module):
     def __mul__(self, factor: float) -> Loss:
         if isinstance(factor, (Loss, Tensor)):
             return NotImplemented
-        checked = Hyper(1.0).check(factor, "the factor of a loss")
-        return Loss.of(combine((checked, self.expression)), **self.keywords)
+        if not isinstance(factor, numbers.Real) or isinstance(factor, bool):
+            raise UsageTypeError(f"a loss is scaled by a number; it was {factor!r:.60}")
+        return Loss.of(combine((float(factor), self.expression)), **self.keywords)
 
     __rmul__ = __mul__
 

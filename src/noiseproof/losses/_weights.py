@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,13 +28,15 @@ def class_weights(labels: Any, num_classes: int | None = None) -> Tensor:
     >>> class_weights([0, 0, 0, 1])
     tensor([0.6667, 2.0000])
     """
-    given = torch.as_tensor(labels)
-    if given.dim() != 1 or given.is_floating_point() or given.dtype == torch.bool or not len(given):
-        kind = str(given.dtype).removeprefix("torch.")
-        raise UsageError(f"labels must be integers [N]; they were {kind} {list(given.shape)}")
-    if int(given.min()) < 0:
-        raise UsageError(f"labels must be classes from 0; the smallest was {int(given.min())}")
-    counts = torch.bincount(given.long().cpu(), minlength=num_classes or 0).double()
+    given = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        raise UsageError(
+            f"labels must be integers [N]; they were {given.dtype} {list(given.shape)}"
+        )
+    if given.min() < 0:
+        raise UsageError(f"labels must be classes from 0; the smallest was {given.min()}")
+    counted = np.bincount(given.astype(np.int64), minlength=num_classes or 0)
+    counts = torch.from_numpy(counted).double()
     if num_classes is not None and len(counts) > num_classes:
         raise UsageError(f"a label is {len(counts) - 1}, and num_classes is {num_classes}")
     weights = len(given) / (len(counts) * counts)

@@ -212,7 +212,7 @@ def from_function(function: MatrixFunction, *, name: str | None = None, **keywor
             + (": make an instance of it first" if isinstance(function, type) else "")
         )
     display_name = name or str(getattr(function, "__name__", type(function).__name__))
-    num_args = _num_required_args(function)
+    num_args = num_required_args(function)
     if num_args > 1:
         raise UsageTypeError(
             f"{display_name} takes {num_args} arguments; a function of the logits [N, K] alone is "
@@ -221,7 +221,7 @@ def from_function(function: MatrixFunction, *, name: str | None = None, **keywor
     return Loss.of(Custom(function, display_name), **keywords)
 
 
-def _num_required_args(function: Callable[..., Any]) -> int:
+def num_required_args(function: Callable[..., Any]) -> int:
     """The number of arguments without a default; 1 where it is unknown."""
     try:
         called = function.forward if isinstance(function, torch.nn.Module) else function

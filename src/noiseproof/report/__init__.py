@@ -12,10 +12,11 @@ Nothing here trains, and nothing imports torch.
 
 from ._compare import Comparison, comparisons
 from ._compile import picture
+from ._entries import Condition, Entry, condition_name
 from ._figure import Figure
 from ._page import html
 from ._report import Report, Section, make_report
-from ._study import Condition, Entry, Study, condition_name, make_study
+from ._study import Study, make_study
 from ._tables import Table
 from ._text import to_csv, to_latex, to_markdown
 from ._write import FORMATS, SUFFIXES, Format, choose_format, write

@@ -8,7 +8,8 @@ from typing import Literal
 
 from ..catalogue import CLEAN, rank_of
 from ..results import Published, published
-from ._study import Condition, Entry, Study
+from ._entries import Condition, Entry
+from ._study import Study
 
 # Two numbers agree within so many points of accuracy, or within so many standard deviations.
 MAX_POINTS, MAX_Z_SCORE = 1.0, 2.0

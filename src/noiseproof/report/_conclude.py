@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..catalogue import CLEAN, GIVEN, is_active_passive
+from ._entries import Condition, Entry
 from ._lead import RULE, Lead, rank, within_deviation
-from ._study import Condition, Entry, Study
+from ._study import Study
 from ._styles import PERCENT
 from ._words import ACCURACY_WORDS, HELD_OUT_NOTE, MAX_LISTED, listed, spell_out, where
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ..results import Cell, Record
 from ._curves import column, final_mean
-from ._study import Entry, Study
+from ._entries import Entry
+from ._study import Study
 
 MAX_PAIRS = 5  # of a loss
 _MAX_TABLES = 12

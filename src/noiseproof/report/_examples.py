@@ -10,7 +10,8 @@ from typing import Literal
 from .._errors import UsageError
 from ..catalogue import CLEAN
 from ..results import Example, Record, read_examples
-from ._study import Condition, Entry, Study
+from ._entries import Condition, Entry
+from ._study import Study
 
 MAX_ROWS = 6
 _MAX_CONDITIONS = 12  # that are searched for runs with examples

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar
 from .._files import safe_name
 from ..catalogue import CLEAN, dataset_title
 from ._curves import Curve, column, judged_accuracy, sample_indices
-from ._study import Condition, Entry, Study
+from ._entries import Condition, Entry
+from ._study import Study
 from ._words import JudgedOn
 
 TEST_ACCURACY = judged_accuracy

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ._study import Entry
+from ._entries import Entry
 from ._styles import PERCENT
 
 Verdict = Literal["clear", "level", "unclear", "one seed"]

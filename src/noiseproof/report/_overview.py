@@ -7,6 +7,7 @@ from typing import Any
 
 from ..catalogue import CLEAN, dataset_title, noise_group
 from ._curves import MAX_POINTS, Curve, rounded
+from ._entries import Condition
 from ._figure import (
     ACCURACY_DOTS,
     Figure,
@@ -16,7 +17,7 @@ from ._figure import (
     limited,
     sample,
 )
-from ._study import Condition, Study
+from ._study import Study
 from ._styles import PERCENT
 from ._words import ACCURACY_WORDS, JudgedOn
 

@@ -9,7 +9,8 @@ from typing import Any
 from ..catalogue import dataset_title
 from ..results import Cell, Record, missing
 from ._curves import rounded
-from ._study import Study, condition_of
+from ._entries import condition_of
+from ._study import Study
 from ._words import protocol_title
 
 _WITH_COLUMN = ("dataset", "noise", "rate", "loss", "protocol", "seed", "name")

@@ -14,6 +14,7 @@ from ._curves import (
     final_mean,
     mean_curve,
 )
+from ._entries import Condition, Entry
 from ._figure import (
     MAX_LINES,
     MAX_PANELS,
@@ -28,7 +29,7 @@ from ._figure import (
     sample,
     without_none,
 )
-from ._study import Condition, Entry, Study
+from ._study import Study
 from ._styles import PERCENT, TIMES
 from ._words import ACCURACY_WORDS
 

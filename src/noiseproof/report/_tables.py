@@ -19,8 +19,9 @@ from ..catalogue import (
     rank_of,
 )
 from ..results import Published, published
+from ._entries import Condition, Entry, judged_on
 from ._lead import Lead, rank
-from ._study import Condition, Entry, Study, judged_on
+from ._study import Study
 from ._words import JudgedOn, full_names, noise_words, protocol_title
 
 # Rows of these tables are shown even where nothing was run.

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 _HOLDOUT = 0.1  # to choose an epoch by, where there is a part to test on
 _NLNL_EPOCHS = 10  # how many times the protocol's epochs the three stages of NLNL take together
-_BROUGHT: dict[str, Any] = {  # what a method may bring beside its loss, and what is there without
-    "shrink": 0.0, "shrink_schedule": "constant", "shrink_limit": 0.0, "ema_horizon": 0.0,
-    "choose_epoch": False,
-}  # fmt: skip
 
 
 def resolve(
@@ -196,9 +192,9 @@ def _classes(dataset: str, data: catalogue.DataSummary | None) -> int:
 def _brought(run: Run, setting: catalogue.Setting) -> dict[str, Any]:
     """Penalty, average and choice: as they are given, else as the method has them."""
     found: dict[str, Any] = {}
-    for name, default in _BROUGHT.items():
-        given = getattr(run, name)
-        found[name] = setting.brings.get(name, default) if given is None else given
+    for name in catalogue.AUTO_BRINGS:
+        given, without = getattr(run, name), getattr(ResolvedRun, name)
+        found[name] = setting.brings.get(name, without) if given is None else given
     if run.ema and run.ema_horizon is None:
         found["ema_horizon"] = 0.0  # another average was given
     if run.holdout == 0 and run.choose_epoch is None:

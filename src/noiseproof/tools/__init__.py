@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ._handful import Candidate as Candidate
     from ._recommend import Recommendation as Recommendation
     from ._recommend import recommend as recommend
-    from ._tune import SEARCHED as SEARCHED
-    from ._tune import Trial as Trial
+    from ._space import SEARCHED as SEARCHED
+    from ._space import Trial as Trial
     from ._tune import TrialEvent as TrialEvent
     from ._tune import Tuning as Tuning
     from ._tune import tune as tune
@@ -31,9 +31,9 @@ _HOMES: dict[str, str] = {  # of each public name the module that has it
     "Option": "._choose",
     "OutOfSample": "._folds",
     "Recommendation": "._recommend",
-    "SEARCHED": "._tune",
+    "SEARCHED": "._space",
     "Suspect": "._audit",
-    "Trial": "._tune",
+    "Trial": "._space",
     "TrialEvent": "._tune",
     "Tuning": "._tune",
     "Votes": "._votes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from .._errors import UsageError, require
 from .._escape import printable
 from .._files import write_atomically
+from ..data import resident
+from ..runs import Run
+from ..runs._check import OF_SOURCES
+from ..runs._resolve import source_of
 from ..sources._digest import bytes_of
 from ..sources._npz import INPUTS, LABELS, TRAIN, pick, read_arrays
 from ..sources._source import LABEL
-from ._samples import Samples, source_of, table_of
+from ._samples import Samples, table_of
 
 _HEADER = ["index", "name", "given", "decision", "label"]
 
@@ -87,28 +91,30 @@ def read_corrections(
     return Corrections(corrected, kept, int((corrected != labels)[kept].sum()))
 
 
-def write_corrected(samples: Samples, found: Corrections, out: Path) -> tuple[Path, str]:
-    """Write a corrected copy of the data; the file, and the flags to train on it."""
+def write_corrected(samples: Samples, found: Corrections, out: Path) -> tuple[Path, Run]:
+    """Write a corrected copy of the data; the file, and the run that trains on it."""
     run, classes = samples.run, samples.data.classes
     form = run.dataset.partition(":")[0]
     names = [classes[k] for k in found.labels]
-    if form in ("csv", "parquet"):
-        return _table(samples, found, names, form, out)
+    read = {name: getattr(run, name) for name in OF_SOURCES}
     if form == "folder":
-        return _folder(samples, found, names, out)
+        path, tested = _folder(samples, found, names, out)
+        return path, Run(**read | {"dataset": f"csv:{path}", "image": "image", "test": tested})
+    if form in ("csv", "parquet"):
+        path = _table(samples, found, names, form, out)
+        return path, Run(**read, dataset=f"{form}:{path}")
     stem = Path(run.dataset.partition(":")[2]).stem if form == "npz" else samples.data.name
     path = out / f"{stem}-corrected.npz"
     arrays = _own_arrays(samples, found, names) if form == "npz" else _arrays(samples, found)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_atomically(path, content.getvalue())
-    return path, shlex.join(["--dataset", f"npz:{path}"])
+    of_files = {"skip_unreadable": False}  # an array has none, and a data set by name no other
+    return path, Run(**read | of_files, dataset=f"npz:{path}")
 
 
-def _table(
-    samples: Samples, found: Corrections, names: list[str], form: str, out: Path
-) -> tuple[Path, str]:
-    run, source = samples.run, source_of(samples.run)
+def _table(samples: Samples, found: Corrections, names: list[str], form: str, out: Path) -> Path:
+    source = source_of(samples.run)
     table = table_of(source)
     label = source.label or LABEL
     assert samples.names is not None
@@ -130,11 +136,7 @@ def _table(
     path = out / f"{stem}-corrected.{form}"
     content = _parquet(columns) if form == "parquet" else _csv(columns, table.delimiter)
     write_atomically(path, content)
-    flags = ["--dataset", f"{form}:{path}"]
-    for name in ("label", "text", "image", "truth", "test"):
-        flags += [f"--{name}", getattr(run, name)] if getattr(run, name) else []
-    flags += ["--ignore", *run.ignore] if run.ignore else []
-    return path, shlex.join(flags)
+    return path
 
 
 def _like(name: str, old: Any) -> Any:
@@ -162,16 +164,24 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
 
 
 def _folder(samples: Samples, found: Corrections, names: list[str], out: Path) -> tuple[Path, str]:
-    """A table of the images, which stay where they are."""
+    """A table of the images, which stay where they are; and of those to test on, if there are."""
     assert samples.content is not None
-    files = [Path(str(file)).absolute() for file in samples.content.train.inputs]
-    rows = [(file, name) for file, name, keep in zip(files, names, found.kept, strict=True) if keep]
-    columns: dict[str, list[Any]] = {
-        "image": [str(file) for file, _ in rows], "label": [name for _, name in rows],
-    }  # fmt: skip
-    path = out / f"{source_of(samples.run).name}-corrected.csv"
-    write_atomically(path, _csv(columns))
-    return path, shlex.join(["--dataset", f"csv:{path}", "--image", "image"])
+    train, test = samples.content.train, samples.content.test
+    stem = source_of(samples.run).name
+    path = out / f"{stem}-corrected.csv"
+    write_atomically(path, _images(train.inputs, names, found.kept))
+    if test is None:
+        return path, ""
+    tested = out / f"{stem}-test.csv"
+    classes = [samples.content.classes[k] for k in test.labels]
+    write_atomically(tested, _images(test.inputs, classes, np.ones(len(test), bool)))
+    return path, str(tested)
+
+
+def _images(files: Iterable[Any], names: list[str], kept: NDArray[np.bool_]) -> bytes:
+    rows = [(f, name) for f, name, keep in zip(files, names, kept, strict=True) if keep]
+    paths = [str(Path(str(file)).absolute()) for file, _ in rows]
+    return _csv({"image": paths, "label": [name for _, name in rows]})
 
 
 def _own_arrays(samples: Samples, found: Corrections, names: list[str]) -> dict[str, Any]:
@@ -191,7 +201,8 @@ def _own_arrays(samples: Samples, found: Corrections, names: list[str]) -> dict[
 def _arrays(samples: Samples, found: Corrections) -> dict[str, Any]:
     """Of a data set by name: everything, since its labels are no file of the user's."""
     data = samples.data
+    x, x_test = (resident(part.inputs, "a copy of the data") for part in (data.train, data.test))
     return {
-        "x_train": data.train.images.numpy()[found.kept], "y_train": found.labels[found.kept],
-        "x_test": data.test.images.numpy(), "y_test": data.test.labels.numpy(),
+        "x_train": x.numpy()[found.kept], "y_train": found.labels[found.kept],
+        "x_test": x_test.numpy(), "y_test": data.test.labels.numpy(),
     }  # fmt: skip

@@ -175,8 +175,8 @@ class Audit:
         Args:
             path: of the file.
             samples: of each sample what to show: a text, a mapping of columns to values, or an
-                image as the bytes of a PNG or JPEG file or as a uint8 array [H, W] or [H, W, C].
-                A list, or a function of the index.
+                image: of Pillow, the bytes of a PNG or JPEG file, or uint8 [H, W], [H, W, C] or
+                [C, H, W]. A list, or a function of the index.
             number: how many suspects; by default as many as are likely wrong, at most 2,000.
             title: of the page.
             apply: the command that applies what the page exports, which the page then shows.

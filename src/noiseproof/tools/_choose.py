@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 import tempfile
@@ -357,7 +356,7 @@ def rank(found: Sequence[tuple[Run, Record | None, str | None]], note: str = "")
     notes = [] if balanced else [_learnt_nothing_note(ours), note]
     notes.append(_averages_note([record for _, record, _ in found if record], balanced))
     note = " ".join(filter(None, notes))
-    trained = dataclasses.replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
+    trained = replace(chosen, holdout=None, choose_epoch=None, seed=Run.seed)
     return Choice((best, *compared), trained, len(samples), seeds, note=note)
 
 

@@ -20,8 +20,7 @@ from .._errors import DivergedError, UsageError
 from ..catalogue import GIVEN
 from ..data import Dataset
 from ..data._stream import select
-from ..noise import NoisyLabels, from_labels
-from ..runs import ResolvedRun, Run
+from ..runs import Run
 from ..train import Progress, UnpredictedClassWarning, fit_many, load
 from ..train._setup import Setup, device_of, split
 
@@ -95,12 +94,11 @@ def out_of_sample(
     """
     run = run or Run()
     runs = fold_runs(run, folds)
-    setup = Setup(data_root)
     shown = {} if data is None else {"data": data.name}
     shown |= {} if labels is None else {"labels": ""}
     summary = None if data is None else data.summary
     resolved = runs[0].resolve(overrides=shown, data=summary)
-    dataset, noisy = _samples(setup, resolved, data, labels)
+    dataset, noisy = Setup(data_root).samples(resolved, data=data, labels=labels)
     given = torch.as_tensor(noisy.labels).to(torch.int64).cpu()
     if len(given) < 2 * folds:
         raise UsageError(f"{len(given)} samples are too few for {folds} folds; give fewer folds")
@@ -137,22 +135,6 @@ def fold_runs(run: Run, folds: int) -> list[Run]:
         raise UsageError("a fold is predicted, and no epoch may be chosen by it: no choose_epoch")
     run = dataclasses.replace(run, holdout=1 / folds, choose_epoch=False)
     return [dataclasses.replace(run, fold=i + 1) for i in range(folds)]
-
-
-def _samples(
-    setup: Setup, run: ResolvedRun, data: Dataset | None, labels: Any
-) -> tuple[Dataset, NoisyLabels]:
-    dataset, noisy = setup.samples(run, data=data)
-    if labels is not None:
-        noisy = labels if isinstance(labels, NoisyLabels) else _relabelled(dataset, labels)
-    if len(noisy) != len(dataset.train):
-        raise UsageError(f"{len(noisy)} labels were given for {len(dataset.train)} samples")
-    return dataset, noisy
-
-
-def _relabelled(data: Dataset, labels: Any) -> NoisyLabels:
-    given = torch.as_tensor(np.asarray(labels)).to(torch.int64)
-    return from_labels(data.train.labels, given, data.num_classes)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from .. import __version__, _vega
 from .._errors import UsageError, require
 from .._escape import printable
+from ..noise._checks import as_array, is_tensor
 from ._pixels import png
 
 if TYPE_CHECKING:
@@ -100,8 +101,10 @@ def _shown(sample: Any) -> tuple[str, Any]:
         if not known:
             raise UsageError("an image for the page is the bytes of a PNG, JPEG, GIF or WebP file")
         return "image", f"data:image/{known[0]};base64,{base64.b64encode(sample).decode()}"
-    if isinstance(sample, np.ndarray):
-        return _shown(png(sample))
+    if hasattr(sample, "convert"):  # an image of Pillow
+        sample = np.asarray(sample.convert("RGB"))
+    if isinstance(sample, np.ndarray) or is_tensor(sample):
+        return _shown(png(as_array(sample)))
     if isinstance(sample, Mapping):
         pairs = [[_cut(str(k), _MAX_NAME), _cut(str(v), _MAX_VALUE)] for k, v in sample.items()]
         left = [["…", f"{len(pairs) - _MAX_COLUMNS} more"]] if len(pairs) > _MAX_COLUMNS else []

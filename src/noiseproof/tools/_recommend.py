@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
+from numbers import Integral
 from statistics import fmean
 from typing import Any, Literal
 
@@ -64,7 +65,7 @@ def recommend(
     classes, counted, ratio = _describe(labels)
     if samples is None:
         samples = counted
-    elif type(samples) is not int or samples < 1:
+    elif not isinstance(samples, Integral) or isinstance(samples, bool) or samples < 1:
         raise UsageError(f"samples is a whole number from 1; it was {samples!r}")
     if noise_rate is not None and not 0 <= noise_rate < 1:
         raise UsageError(f"noise_rate goes from 0 to below 1; it was {noise_rate!r}")
@@ -129,10 +130,10 @@ def _evidence() -> tuple[tuple[_Set, ...], dict[float, tuple[float, float]]]:
 
 def _describe(labels: Any) -> tuple[int, int | None, float | None]:
     """Classes, samples, and how many times the rarest class the most frequent one is."""
-    if isinstance(labels, int) and not isinstance(labels, bool):
+    if isinstance(labels, Integral) and not isinstance(labels, bool):  # NumPy's too
         if labels < 2:
             raise UsageError(f"there must be 2 classes or more; there were {labels}")
-        return labels, None, None
+        return int(labels), None, None
     if isinstance(labels, str):
         raise UsageError(f"labels is a list of them, or the number of classes; it was {labels!r}")
     if hasattr(labels, "detach"):  # a tensor, maybe on a GPU

@@ -14,7 +14,8 @@ from .._errors import UsageError, require
 from ..data import Dataset
 from ..noise import NoisyLabels
 from ..runs import Run
-from ..sources import Content, Problems, Source, source_named
+from ..runs._resolve import source_of
+from ..sources import Content, Problems, Source
 from ..sources._digest import bytes_of
 from ..sources._tables import Table, read_table
 from ..train._setup import Setup
@@ -101,14 +102,6 @@ def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = 
             shown = [name for name in (*run.ignore, *data.columns) if name != annotator]
             columns = {name: column(name) for name in shown if not table.has_vectors(name)}
     return Samples(run, data, labels, content, names, people, columns)
-
-
-def source_of(run: Run) -> Source:
-    """The source that a run names."""
-    return source_named(
-        run.dataset, test=run.test, label=run.label, text=run.text, image=run.image,
-        truth=run.truth, ignore=run.ignore, skip_unreadable=run.skip_unreadable,
-    )  # fmt: skip
 
 
 def _table(run: Run) -> Table | None:

@@ -131,7 +131,8 @@ def fit_many(
 ) -> list[Result]:
     """Train several runs, on a GPU side by side, each to the numbers that it gives alone.
 
-    A run whose loss turns NaN or infinite ends with ``result.error``, and the others go on.
+    What networks draw themselves, as dropout does, runs side by side draw from one generator. A run
+    whose loss turns NaN or infinite ends with ``result.error``, and the others go on.
 
     Args:
         runs: the settings of each.
@@ -153,6 +154,8 @@ def fit_many(
     ranks = join()
     setup = Setup(data_root, ranks=ranks)
     overrides = checked(overrides or {})
+    if pack is not None and pack < 1:
+        raise UsageError(f"pack is how many runs are trained side by side, from 1; it was {pack}")
     runs = list(runs)
     unnamed = ranks.from_first([secrets.token_hex(6) for _ in runs])
     resolved = ranks.together(lambda: _resolve(runs, overrides, name, unnamed, out is not None))
@@ -343,6 +346,8 @@ def _pack_of(jobs: Sequence[Job], graph: bool | None, compiled: bool | None) -> 
     if graph and not alone:
         raise UsageError("steps are captured as a CUDA graph in one process; leave out graph=True")
     on_gpu = trainers[0].loader.device.type == "cuda"
+    if graph and not on_gpu:
+        raise UsageError("steps are captured as a CUDA graph on a GPU; leave out graph=True")
     if not (on_gpu and alone if graph is None else graph):
         if compiled:
             raise UsageError("compiled=True is for steps that are captured as a CUDA graph")

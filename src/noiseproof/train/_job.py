@@ -118,8 +118,10 @@ def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str])
     described = folder.read_json("run.json")
     if described is None:
         return
-    differing = differing_settings(described.get("settings") or {}, run)
-    known = described.get("overrides") or {}
+    settings, known = described.get("settings"), described.get("overrides", {})
+    if not isinstance(settings, dict) or not isinstance(known, dict):
+        raise folder.damaged("run.json")
+    differing = differing_settings(settings, run)
     found = (difference(part, known.get(part), now) for part, now in digests.items())
     differing += filter(None, found)
     if differing:

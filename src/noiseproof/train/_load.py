@@ -79,8 +79,10 @@ _HINTS = {
 def _from_folder(path: Path, network: Network | None, asked: str | None) -> Model:
     kept = Folder(path)
     described = kept.read_json("run.json")
-    chooses = described is not None and described.get("settings", {}).get("choose_epoch") is True
-    name = asked or (CHOSEN_MODEL if chooses else MODEL)
+    settings = (described or {}).get("settings", {})
+    if not isinstance(settings, dict):
+        raise kept.damaged("run.json")
+    name = asked or (CHOSEN_MODEL if settings.get("choose_epoch") is True else MODEL)
     weights = path / name
     if described is None or not weights.exists():
         if not path.is_dir():
@@ -96,7 +98,7 @@ def _from_folder(path: Path, network: Network | None, asked: str | None) -> Mode
         raise UsageError(
             f"{path} has no {name}; {_HINTS[name if (path / MODEL).exists() else MODEL]}"
         )
-    inputs, settings = Inputs.read(kept), described.get("settings", {})
+    inputs = Inputs.read(kept)
     made = _network(network, settings, inputs, f"the run {path}", may_import=True)
     try:
         tensors = torch.load(weights, map_location="cpu", weights_only=True)

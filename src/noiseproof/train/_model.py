@@ -211,11 +211,12 @@ class Model(nn.Module):
         return self._features(batch) if self.inputs.mean else self._token_ids(batch)
 
     def _features(self, batch: Tensor) -> Tensor:
-        finite = batch.isfinite().flatten(1).all(1)
+        features = batch.float()
+        finite = features.isfinite().flatten(1).all(1)
         if not bool(finite.all()):
             row = int((~finite).nonzero()[0])
-            raise UsageError(f"features must be finite numbers; row {row} holds others")
-        return batch.float()
+            raise UsageError(f"features must be finite numbers in float32; row {row} has others")
+        return features
 
     def _token_ids(self, batch: Tensor) -> Tensor:
         if batch.is_floating_point() or batch.is_complex():

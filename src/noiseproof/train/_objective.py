@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -11,8 +10,7 @@ from torch import Tensor
 from .._errors import UsageError
 from .._seeds import derive
 from ..losses import Loss
-
-Criterion = Callable[[Tensor, Tensor], Tensor]
+from ._own import Criterion
 
 
 class Objective(Protocol):
@@ -49,20 +47,16 @@ class LossObjective:
 
     def __call__(self, logits: Tensor, labels: Tensor, index: Tensor) -> Tensor:
         value = self._smoothed(logits, labels) if self._smoothing else self.loss(logits, labels)
-        if not isinstance(value, Tensor):
+        gave = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        if gave != []:
             raise UsageError(
-                f"a loss gives one number for a batch, a tensor; this one gave a "
-                f"{type(value).__name__}: return the tensor alone, and without item()"
+                f"a loss gives a tensor of one number for a batch; this one gave {gave}: "
+                'take its mean, or reduction="mean", and return it alone, without item()'
             )
         if logits.requires_grad and not value.requires_grad:
             raise UsageError(
-                "the loss has no gradient: compute it of the logits by functions of torch, without "
-                "detach() and no_grad"
-            )
-        if value.dim():
-            raise UsageError(
-                f"a loss gives one number for a batch; this one gave {list(value.shape)}: "
-                'take its mean, or reduction="mean"'
+                "the loss has no gradient: compute it from the logits by torch's operations, "
+                "without detach(), argmax() or no_grad"
             )
         if self.balance:
             value = value + self.balance * imbalance(logits, self.prior)
@@ -93,7 +87,7 @@ def _with_smoothing(loss: Loss, label_smoothing: float) -> Loss:
 
 
 def imbalance(logits: Tensor, prior: Tensor) -> Tensor:
-    """KL(prior || mean prediction): infinite if a class is never predicted (Tanaka et al. 2018)."""
+    """KL(prior || mean prediction), which grows as a class is given up (Tanaka et al. 2018)."""
     mean = logits.softmax(1).mean(0).clamp_min(1e-8)
     return (prior * (prior.clamp_min(1e-8).log() - mean.log())).sum()
 

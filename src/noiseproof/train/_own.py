@@ -15,7 +15,7 @@ from .._errors import UsageError
 from .._imports import file_digest, is_import, load, without_digest
 from .._seeds import derive
 from ..losses import class_weights, from_function, parse
-from ..losses._wrappers import _num_required_args as num_required_args
+from ..losses._wrappers import num_required_args
 from ..runs import ResolvedRun
 from ._model import Inputs
 
@@ -29,13 +29,16 @@ def import_modules(run: ResolvedRun) -> None:
         load(name, "import", folder=_folder(run, name))
 
 
-def loss_of(run: ResolvedRun, labels: Tensor, num_classes: int) -> Criterion:
-    """The loss that a run names, by its text or as ``module:name``, for these training labels.
+def loss_of(
+    run: ResolvedRun, loss: Criterion | None, labels: Tensor, num_classes: int
+) -> Criterion:
+    """A loss that was given, or that a run names, for these training labels.
 
-    A name stands for a function of logits and labels; or of the logits alone, as
-    `noiseproof.losses.from_function` takes it; or for a module, or the class of one.
+    A run names it by its text or as ``module:name``, which stands for a function of logits and
+    labels; or of the logits alone, as `noiseproof.losses.from_function` takes it; or for a module,
+    or the class of one.
     """
-    if not is_import(run.loss):
+    if loss is None and not is_import(run.loss):
         balanced = run.class_weight == "balanced"
         return parse(run.loss, weight=class_weights(labels, num_classes) if balanced else None)
     if run.class_weight != "none":
@@ -43,6 +46,8 @@ def loss_of(run: ResolvedRun, labels: Tensor, num_classes: int) -> Criterion:
             "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
             "class_weight out"
         )
+    if loss is not None:
+        return loss
     found: Any = load(run.loss, "loss", folder=_folder(run, run.loss))
     name = without_digest(run.loss)
     if isinstance(found, type) and issubclass(found, nn.Module):

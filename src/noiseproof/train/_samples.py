@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._errors import UsageError
-from ..data import UnreadableError, read_image
+from ..data._store import ImageStore
+from ..data._store import Part as Decoding
 from ..sources import Problems, Table, images_in, numeric_columns, read_inputs, read_table
 from ._model import Inputs, Model
 
@@ -23,7 +22,6 @@ _TABLES = (".csv", ".tsv", ".gz", ".parquet")
 _ARRAYS = (".npz", ".npy")
 _IMAGES = 128  # that are decoded and predicted together
 _ROWS = 2048
-_WORKERS = min(32, (os.cpu_count() or 1) + 1)  # threads that decode
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,40 +106,23 @@ _Image = tuple[Path, tuple[Path, int], str]  # its file, its place, and what a m
 
 def _decoded(images: Sequence[_Image], inputs: Inputs, problems: Problems) -> Iterator[Part]:
     """Images in parts; the next part is decoded while one is predicted."""
-    shape = inputs.stored or inputs.shape
-    pool = ThreadPoolExecutor(_WORKERS, "decode")
-    started: deque[list[tuple[_Image, Future[Any]]]] = deque()
-    try:
-        for at in range(0, len(images), _IMAGES):
-            some = images[at : at + _IMAGES]
-            started.append([(image, pool.submit(_decode, image[0], shape)) for image in some])
-            if len(started) > 1:
-                yield from _part(started.popleft(), problems)
-        while started:
-            yield from _part(started.popleft(), problems)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    store = ImageStore([file for file, *_ in images], inputs.stored or inputs.shape)
+    started: deque[Decoding] = deque()
+    for index in np.split(np.arange(len(images)), range(_IMAGES, len(images), _IMAGES)):
+        started.append(store.begin(index))
+        if len(started) > 1:
+            yield from _part(images, started.popleft(), problems)
+    while started:
+        yield from _part(images, started.popleft(), problems)
 
 
-def _decode(file: Path, shape: Sequence[int]) -> Any:
-    """Pixels [C, H, W], or what is wrong."""
-    try:
-        return read_image(file, shape).transpose(2, 0, 1)
-    except UnreadableError as error:
-        return str(error)
-
-
-def _part(images: list[tuple[_Image, Future[Any]]], problems: Problems) -> Iterator[Part]:
-    places, pixels = [], []
-    for (_, place, name), future in images:
-        found = future.result()
-        if isinstance(found, str):
-            problems.add(name, found)
-        else:
-            places.append(place)
-            pixels.append(found)
-    if pixels:
-        yield Part(places, np.stack(pixels))
+def _part(images: Sequence[_Image], decoding: Decoding, problems: Problems) -> Iterator[Part]:
+    bad = dict(decoding.wait())
+    for at, problem in sorted(bad.items()):
+        problems.add(images[at][2], problem)
+    good = [row for row, at in enumerate(decoding.index) if int(at) not in bad]
+    if good:
+        yield Part([images[decoding.index[row]][1] for row in good], decoding.images[good])
 
 
 def _table(file: Path, inputs: Inputs, problems: Problems) -> Samples:

@@ -119,25 +119,12 @@ class Setup:
         if run.loss == catalogue.NLNL and loss is None:
             objective = NLNLObjective(given, data.num_classes, run.epochs, run.seed)
         else:
-            if loss is not None and run.class_weight != "none":
-                raise UsageError(
-                    "a loss of your own weighs classes itself (noiseproof.class_weights): leave "
-                    "class_weight out"
-                )
-            loss = loss_of(run, given, data.num_classes) if loss is None else loss
+            loss = loss_of(run, loss, given, data.num_classes)
             check_own_loss(loss)
             if isinstance(loss, nn.Module):
                 loss = loss.to(device)
-            classes = data.num_classes
-            prior = torch.full((classes,), 1 / classes) if prior is None else torch.as_tensor(prior)
-            if prior.shape != (classes,):
-                raise UsageError(
-                    f"prior has the share of each of {classes} classes, [{classes}], not "
-                    f"{list(prior.shape)}"
-                )
-            objective = LossObjective(
-                loss, run.balance, prior.to(device, torch.float32), run.label_smoothing
-            )
+            prior = _checked_prior(prior, data.num_classes).to(device)
+            objective = LossObjective(loss, run.balance, prior, run.label_smoothing)
         return RunTrainer(
             run, architecture, start, loader, clean, objective, test, validation, compute_dtype,
             known, self.ranks, data.left_out, kept, channels_last,
@@ -245,6 +232,20 @@ class Setup:
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
+
+
+def _checked_prior(given: Any, classes: int) -> Tensor:
+    """The share of each class, [K]; uniform if not given."""
+    if given is None:
+        return torch.full((classes,), 1 / classes)
+    prior = torch.as_tensor(given, dtype=torch.float32)
+    total = float(prior.sum())
+    if prior.shape != (classes,) or not (prior.min() >= 0 and abs(total - 1) < 1e-3):
+        raise UsageError(
+            f"prior is the share of each of {classes} classes, numbers from 0 that sum to 1; it is "
+            f"{list(prior.shape)} and sums to {total:g}"
+        )
+    return prior
 
 
 @functools.lru_cache(maxsize=1)
