@@ -297,7 +297,7 @@ def test_what_is_one_s_own_is_called_by_its_name(tmp_path):
     [
         ({"loss": "nce"}, r"loss must be a function, not 'nce'; a text goes to Run\(loss=\.\.\.\)"),
         ({"loss": nn.CrossEntropyLoss}, "the loss is the class CrossEntropyLoss: give an instan"),
-        ({"loss": lambda z, y: F.cross_entropy(z, y).item()}, r"one number .* this one gave float: "),
+        ({"loss": lambda z, y: F.cross_entropy(z, y).item()}, r"number .* this one gave float: "),
         ({"loss": lambda z, y: (F.cross_entropy(z, y), 1)}, r"gave tuple: .* return it alone"),
         ({"loss": lambda z, y: F.cross_entropy(z.detach(), y)}, "the loss has no gradient: comp"),
         ({"network": [flat_net()]}, r"must be a Module, .* not \[Sequential\( \(0\): Flatten"),

@@ -105,8 +105,3 @@ def restored_on_error(overrides: Mapping[str, Any]) -> Iterator[Callable[[], Non
     except BaseException:
         restore()
         raise
-
-
-def _copied(value: Any) -> Any:
-    """A value of a state dict; what `get_extra_state` gives may be anything."""
-    return value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
