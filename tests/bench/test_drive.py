@@ -114,7 +114,7 @@ def test_a_gpu_is_given_packs_of_one_kind():
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"executor": "slurm"}, "executor is local or ray; it was 'slurm'"),
+        ({"executor": "slurm"}, "executor is one of local, ray; it was 'slurm'"),
         ({"address": "x:1"}, "give --executor ray with it"),
         ({"workers": 0}, "workers is 1 or more"),
     ],

@@ -174,16 +174,17 @@ def test_what_the_page_says_of_the_pairs_was_measured(page):
     assert max(last[8.0]) < 2
 
 
-def test_averages_and_floors_make_little_difference_on_the_pairs(page):
+@pytest.mark.parametrize(("of_set", "others"), [("pairs", 3), ("small", 1)])
+def test_averages_and_floors_make_little_difference(page, of_set, others):
     at: dict[tuple[float, float], dict[float, float]] = {}
     for record in page.committed("choose").values():
         run = record.run
         of = (page.rule.set_of(run), run.seed, run.shrink, run.shrink_schedule, run.lr)
-        if of == ("pairs", 10, 4.0, "linear", 0.01):
+        if of == (of_set, 10, 4.0, "linear", 0.01):
             key = (run.ema_horizon, run.lr_floor)
             at.setdefault(key, {})[run.rate] = 100 * page._chosen(record)
     usual = at.pop((page.rule.HORIZON, 0.0))
-    assert len(at) == 3
+    assert len(at) == others
     assert max(abs(usual[r] - other[r]) for other in at.values() for r in usual) < 0.55
 
 
