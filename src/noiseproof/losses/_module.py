@@ -387,7 +387,10 @@ def register_name(name: str, loss: Any) -> None:
     ours = loss.__module__.startswith(__name__.partition(".")[0] + ".")
     hyper, listed = getattr(loss, "declared_hyper", {}), getattr(loss, "listed", True)
     module = "" if ours else str(loss.__module__)
-    declare(name, Signature(hyper, user=not ours, listed=listed, module=module))
+    declare(
+        name,
+        Signature(hyper, user=not ours, listed=listed, module=module, class_name=loss.__name__),
+    )
 
 
 def listed_losses() -> dict[str, Any]:

@@ -74,6 +74,8 @@ class _Reader:
                 raise self.error("'/' is not read; write 0.5*nce for half of nce")
             case ast.Call(func=ast.Name(id=name), args=args, keywords=given):
                 return self.call(name, args, given)
+        if isinstance(node, ast.Tuple):
+            raise self.error("a text is one loss; several stand apart, as in --loss ce gce")
         part = ast.get_source_segment(self.text.strip(), node) or self.text
         raise self.error(f"{part!r} is neither a loss nor a number")
 
@@ -130,13 +132,21 @@ class _Reader:
             return Leaf(word, tuple(hyper.items()))
         if word not in SIGNATURES:
             known = [*(n for n, s in SIGNATURES.items() if s.listed), *FORMS]
-            hint = nearest(word, known)
+            hint = _in_python(name) or nearest(word, known)
             raise self.error(f"unknown loss {name!r}{hint}; the known ones are {', '.join(known)}")
         return Leaf(word, check_all(SIGNATURES[word].hyper, hyper, word))
 
     def error(self, reason: str) -> UsageError:
         place = "" if self.text.strip().isidentifier() else f"cannot read the loss {self.text!r}: "
         return UsageError(place + reason)
+
+
+def _in_python(name: str) -> str:
+    """A hint where a loss is called as its class or function is: CrossEntropy, focal_loss."""
+    bare = name.lower().replace("_", "").removesuffix("loss")
+    classes = {n: s.class_name.lower() for n, s in SIGNATURES.items() if s.listed}
+    found = [n for n, one in classes.items() if one.removesuffix("loss") == bare]
+    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 def _takes_one(word: str) -> str:

@@ -33,6 +33,7 @@ class Signature:
         user: whether it was declared outside this package.
         listed: whether tables and messages list it.
         module: where a user declared it.
+        class_name: what it is called in Python.
     """
 
     hyper: Mapping[str, Hyper] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Signature:
     user: bool = False
     listed: bool = True
     module: str = ""
+    class_name: str = ""
 
 
 SIGNATURES: dict[str, Signature] = {}
@@ -79,7 +81,9 @@ def to_json(kinds: Mapping[str, Kind]) -> str:
     for name, s in SIGNATURES.items():
         if s.user:
             continue
-        content: dict[str, Any] = {"kind": kinds.get(name, s.kind), "hyper": _plain(s.hyper)}
+        content: dict[str, Any] = {
+            "class_name": s.class_name, "kind": kinds.get(name, s.kind), "hyper": _plain(s.hyper)
+        }  # fmt: skip
         content |= {"form": s.form, "of": s.of} if s.form else {}
         content |= {} if s.listed else {"listed": False}
         losses[name] = content
