@@ -125,7 +125,7 @@ def test_a_column_of_vectors_is_as_many_features(tmp_path):
         data.from_table(written([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]]), ignore=["review"])
     odd = ([[1.0], [2.0, 3.0], [4.0]], [[1.0, 2.0], [None, 3.0], [4.0, 5.0]], [["a"]] * 3, [[]] * 3)
     for damaged in odd:
-        with pytest.raises(UsageError, match=r"'embedding' holds .* vectors are numbers of one len"):
+        with pytest.raises(UsageError, match=r"'embedding' holds .* are numbers of one length"):
             data.from_table(written(damaged), ignore=["review"])
     with pytest.warns(UserWarning, match="row 2: column 'embedding' is 'nan'.*number$"):  # once
         own = data.from_table(
