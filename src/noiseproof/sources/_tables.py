@@ -311,8 +311,7 @@ def _check_columns(table: Table, owners: Sequence[str], finite: NDArray[np.bool_
         which = "it" if len(none) == 1 else "such columns"
         remedies.insert(0, f"leave {which} out with --ignore {shlex.join(none)}")
     raise UsageError(
-        f"{table.place(row)}: column {name!r} holds {shown!r}, {why}; "
-        f"{', or '.join(remedies)}"
+        f"{table.place(row)}: column {name!r} holds {shown!r}, {why}; {', or '.join(remedies)}"
     )
 
 
