@@ -79,6 +79,11 @@ def test_one_of_a_few_is_taken_in_any_case(run, flag, value):
     )
 
 
+def test_an_executor_that_there_is_not_is_refused_before_the_plan_is_shown(run):
+    said = "executor is one of local, ray; it was 'rayy' (did you mean 'ray'?)"
+    assert run("bench", "quick", "--executor", "rayy") == (2, "", f"noiseproof: {said}\n")
+
+
 @pytest.mark.parametrize(
     "command", ["train --dry-run", "bench quick --dry-run", "choose --dry-run"]
 )

@@ -188,8 +188,9 @@ def test_labels_that_are_names(kind):
 
 
 def test_numbers_among_objects_are_numbers():
-    own = data.from_arrays(images(6, 8, 8), LABELS.astype(object))  # as in a column of pandas
-    assert own.train.labels.tolist() == LABELS.tolist()
+    for labels in (LABELS.astype(object), np.array([*LABELS, None])[:-1]):  # as in pandas; NumPy's
+        own = data.from_arrays(images(6, 8, 8), labels)
+        assert own.train.labels.tolist() == LABELS.tolist()
 
 
 def test_the_remedies_work():

@@ -20,6 +20,7 @@ def test_every_class_has_the_same_share():
     pandas = pytest.importorskip("pandas")
     part = pandas.Series(labels.numpy(), index=range(7, 107))  # as of a split
     assert torch.equal(weights, noiseproof.class_weights(part))
+    assert torch.equal(weights, noiseproof.class_weights(part.astype(object)))
     assert noiseproof.class_weights([0, 2], 4).tolist() == pytest.approx([0.5, 0, 0.5, 0])
 
 
@@ -33,7 +34,8 @@ def test_it_is_a_weight_of_any_loss():
     ("labels", "message"),
     [
         ([], "integers"), ([0.5], "integers"), ([[0, 1]], r"integers \[N\]"), ([-1, 0], "from 0"),
-        (np.array([True]), "integers"),
+        (np.array([True]), "integers"), (np.array([0, 0.5], object), "they were object"),
+        ([2**70], "they were object"),
     ],
 )  # fmt: skip
 def test_what_are_no_labels(labels, message):

@@ -76,6 +76,9 @@ def test_decimals_of_spreadsheets(tmp_path):
     both = table(tmp_path / "both.csv", "1,5;cat", "1.5;dog", "2;dog", header="a;label")
     with pytest.raises(UsageError, match="line 2: column 'a' is '1,5', no finite number"):
         data.from_table(both)  # one of the marks is that of thousands
+    thousands = table(tmp_path / "t.csv", "1.257,30;cat", "9,5;dog", "2;dog", header="a;label")
+    with pytest.raises(UsageError, match=r"holds '1.257,30'.*write its numbers with a point"):
+        data.from_table(thousands)
 
 
 def test_a_table_packed_by_gzip_with_a_mark_of_its_encoding(tmp_path):
@@ -120,9 +123,17 @@ def test_a_column_of_vectors_is_as_many_features(tmp_path):
         data.from_table(written(vectors), test=wider, ignore=["review"])
     with pytest.raises(UsageError, match=r"row 2: column 'embedding' is 'nan', no finite number"):
         data.from_table(written([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]]), ignore=["review"])
-    for damaged in ([[1.0], [2.0, 3.0], [4.0]], [[1.0], None, [4.0]], [["a"], ["b"], ["c"]]):
-        with pytest.raises(UsageError, match="column 'embedding'"):
+    odd = ([[1.0], [2.0, 3.0], [4.0]], [[1.0, 2.0], [None, 3.0], [4.0, 5.0]], [["a"]] * 3, [[]] * 3)
+    for damaged in odd:
+        with pytest.raises(UsageError, match=r"'embedding' holds .* are numbers of one length"):
             data.from_table(written(damaged), ignore=["review"])
+    with pytest.warns(UserWarning, match="row 2: column 'embedding' is 'nan'.*number$"):  # once
+        own = data.from_table(
+            written([vectors[0], None, vectors[2]]), ignore=["review"], skip_unreadable=True
+        )
+    assert own.train.inputs.tolist() == [[7, 1, 2], [9, 5, 6]]
+    own = data.from_table(written([[True, False]] * 3), ignore=["review"])
+    assert own.train.inputs[0].tolist() == [7, 1, 0]
     with pytest.raises(UsageError, match=r"holds vectors.*name another with --text"):
         data.from_table(written(vectors), text="embedding")
 

@@ -68,12 +68,17 @@ def test_embeddings_are_learnt_from_and_the_text_beside_them_is_shown(tmp_path):
     texts, labels = zip(*ROWS, strict=True)
     vectors = [[float(i), 1.0] for i in range(len(ROWS))]
     path = tmp_path / "reviews.parquet"
-    columns = {"text": texts, "label": labels, "embedding": vectors, "length": range(len(ROWS))}
+    columns = {
+        "text": texts, "label": labels, "embedding": vectors, "length": range(len(ROWS)),
+        "price": [0.1 + 0.2] * len(ROWS), "note": ["x", *[None] * (len(ROWS) - 1)],
+    }  # fmt: skip
+    beside = ("text", "price", "note")
     parquet.write_table(arrow.table(columns), path)
-    run = Run(dataset=f"parquet:{path}", ignore=("text",))
-    assert samples_of(run).show(1) == {"text": ROWS[1][0], "length": "1"}
+    run = Run(dataset=f"parquet:{path}", ignore=beside)
+    shown = {"text": ROWS[1][0], "price": "0.3", "note": "", "length": "1"}
+    assert samples_of(run).show(1) == shown
     made, _ = corrected(run, tmp_path, (1, "no", "change", "yes"), (2, "no", "drop", ""))
-    own = Run(dataset=f"parquet:{made}", ignore=("text",)).content()
+    own = Run(dataset=f"parquet:{made}", ignore=beside).content()
     assert own.train.inputs.tolist() == [[*v, i] for i, v in enumerate(vectors) if i != 2]
     assert [own.classes[k] for k in own.train.labels][:2] == ["yes", "yes"]
 

@@ -121,6 +121,16 @@ def test_data_and_labels_of_ones_own(tmp_path):
     assert [(r.method, r.choose_epoch) for r in kept] == [("auto", False)] * 2
 
 
+def test_folds_under_another_default_type():
+    expected = out_of_sample(run=FAST, folds=2).probabilities
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = out_of_sample(run=FAST, folds=2).probabilities
+    finally:
+        torch.set_default_dtype(torch.float32)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_mistakes_are_named():
     with pytest.raises(UsageError, match="folds"):
         out_of_sample(run=FAST, folds=1)
@@ -131,8 +141,10 @@ def test_mistakes_are_named():
     few = data.from_arrays(np.eye(4, dtype=np.float32), [0, 1, 0, 1])
     with pytest.raises(UsageError, match="too few"):
         out_of_sample(few, Run(device="cpu"), folds=3)
-    with pytest.raises(UsageError, match="3 labels"):
+    with pytest.raises(UsageError, match="3 noisy labels were given for 4 training samples"):
         out_of_sample(few, Run(device="cpu"), folds=2, labels=[0, 1, 0])
+    with pytest.raises(TypeError, match=r"labels must be integers.*give labels\.astype\(int\)"):
+        out_of_sample(few, Run(device="cpu"), folds=2, labels=few.train.labels.numpy() / 2)
     with pytest.raises(UsageError, match="no votes yet"):
         Votes().probabilities  # noqa: B018
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -12,7 +13,7 @@ from noiseproof import data
 from noiseproof.train import fit
 from noiseproof.train._objective import LossObjective, NLNLObjective, imbalance
 
-from .subjects import tiny
+from .subjects import but_seconds, tiny
 
 UNIFORM = torch.full((4,), 0.25)
 UNEVEN = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
@@ -53,21 +54,15 @@ def test_a_prior_that_is_no_share_of_each_class_is_refused(prior):
         fit(tiny(balance=0.1), prior=torch.tensor(prior))
 
 
-def test_a_prior_is_a_list_too():
-    one, other = (fit(tiny(balance=0.1, epochs=1), prior=p) for p in ([0.1] * 10, None))
-    assert one.history[0]["train_loss"] == pytest.approx(other.history[0]["train_loss"])
+@pytest.mark.parametrize("prior", [[0.1] * 10, np.full(10, 0.1), torch.full((10,), 0.1)])
+def test_a_prior_in_any_form(prior):
+    one, other = (fit(tiny(balance=0.1, epochs=1), prior=p) for p in (prior, None))
+    assert but_seconds(one.history) == but_seconds(other.history)
 
 
 def test_a_loss_that_is_not_one_number_is_refused():
     with pytest.raises(ValueError, match=r"one number for a batch; this one gave \[256\]: take"):
         fit(tiny(), loss=torch.nn.CrossEntropyLoss(reduction="none"))
-    with pytest.raises(ValueError, match=r"one number for a batch; this one gave float: take"):
-        fit(tiny(), loss=lambda logits, labels: 1.0)
-
-
-def test_a_loss_without_a_gradient_is_refused():
-    with pytest.raises(ValueError, match="the loss has no gradient: compute it from the logits"):
-        fit(tiny(), loss=lambda logits, labels: (logits.argmax(1) != labels).float().mean())
 
 
 @pytest.mark.parametrize(("balance", "low", "high"), [(0.0, 0.9, 1.0), (100.0, 0.0, 0.3)])

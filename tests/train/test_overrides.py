@@ -15,7 +15,7 @@ import noiseproof
 import noiseproof.syntax
 from noiseproof import UsageError, data, models, noise, results
 from noiseproof._seeds import derive
-from noiseproof.train import DivergedError, Run, fit, fit_many, load
+from noiseproof.train import Run, fit, fit_many
 from noiseproof.train._model import Inputs
 from noiseproof.train._own import network_of
 
@@ -78,33 +78,6 @@ def test_a_network_may_keep_what_it_has_computed():
         assert made.seen["features"][0].shape[1] == 32
     one, other = fit_many([run, run], overrides={"network": result.network})
     assert one.accuracy == other.accuracy
-
-
-def test_a_network_may_keep_more_than_tensors_in_its_state(tmp_path):
-    class Noted(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.classes, self.note = nn.Linear(64, 10), {"version": 1}
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.classes(x.flatten(1))
-
-        def get_extra_state(self) -> dict[str, int]:
-            return self.note
-
-        def set_extra_state(self, state: dict[str, int]) -> None:
-            self.note = state
-
-    own = Noted()
-    own.note = {"version": 2}
-    result = fit(tiny(epochs=1), network=own, out=tmp_path, name="noted")
-    loaded = load(result.folder, network=Noted())
-    assert loaded.network.note == {"version": 2}
-    assert same(weights(own.classes), weights(loaded.network.classes))
-    with pytest.raises(DivergedError):
-        fit(tiny(lr=1e30, clip=0), network=own)
-    assert same(weights(own.classes), weights(loaded.network.classes))
-    assert own.note == {"version": 2}
 
 
 def test_dropout_is_drawn_by_the_seed_and_anew_every_epoch():

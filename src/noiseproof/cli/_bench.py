@@ -16,6 +16,7 @@ import tyro
 
 from noiseproof._errors import UsageError
 from noiseproof._escape import printable
+from noiseproof._hints import one_of
 
 from ._device import check_device
 from ._flags import grid_flags
@@ -109,7 +110,7 @@ def bench(
     """
     from noiseproof import bench as benches
 
-    executor = executor.lower()
+    executor = one_of("executor", executor, ("local", "ray"))
     axes = {"noise": noise, "rate": rate, "epochs": epochs, "protocol": protocol}
     if not (list or name or dataset):
         _refuse_flags(axes | {"loss": loss, "seeds": seeds, "name": title} | _given(grid))

@@ -213,13 +213,18 @@ def _as_tensor(given: Any, name: str) -> Tensor:
         array = np.array(given)  # copies, which a read-only array needs
     except ValueError:  # lists of several lengths
         array = np.array(None)
-    if name == "labels" and array.dtype.kind == "O" and {*map(type, array.flat)} == {int}:
+    if name == "labels" and array.dtype.kind == "O" and _are_whole(array):
         # as in some columns of pandas
         with contextlib.suppress(OverflowError):
             array = array.astype(np.int64)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
         raise UsageError(_not_numbers(array, given, name))
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
+
+
+def _are_whole(array: NDArray[Any]) -> bool:
+    types = {*map(type, array.flat)}
+    return bool(types) and all(kind is int or issubclass(kind, np.integer) for kind in types)
 
 
 def _not_numbers(array: NDArray[Any], given: Any, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ def class_weights(labels: Any, num_classes: int | None = None) -> Tensor:
     tensor([0.6667, 2.0000])
     """
     given = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
+    if given.dtype == object and {*map(type, given.flat)} == {int}:  # as in some columns of pandas
+        with contextlib.suppress(OverflowError):
+            given = given.astype(np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
         raise UsageError(
             f"labels must be integers [N]; they were {given.dtype} {list(given.shape)}"

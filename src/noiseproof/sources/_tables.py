@@ -23,7 +23,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MAX_UNPACKED = 1 << 32  # bytes of a file that is packed
 _MAX_FIELD = 1 << 27  # characters of one value; csv's own limit is 131,072
 _QUOTED = re.compile(r'"[^"]*"')
-_COMMA = re.compile(r"-?\d+,\d+")
+_COMMA = re.compile(r"-?\d[\d.]*,\d+")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 Values = Sequence[Any] | NDArray[Any]
@@ -212,16 +212,23 @@ def _parquet(path: Path, content: bytes, fewest: int) -> Table:
 
 
 def _values(column: Any) -> Values:
-    """A column of Arrow; vectors of numbers, all of one length, are the rows of a matrix."""
+    """A column of Arrow; vectors of numbers, all of one length, are the rows of a matrix.
+
+    One that is missing is a row of NaN.
+    """
     compute = require("pyarrow.compute", "parquet", "a Parquet file")
     types = require("pyarrow.types", "parquet", "a Parquet file")
     kind = column.type
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         item, flat = kind.value_type, column.combine_chunks().flatten()
-        length, *others = compute.list_value_length(column).unique().to_pylist() or [None]
-        whole = length and not others and not flat.null_count
-        if whole and (types.is_floating(item) or types.is_integer(item)):
-            matrix: NDArray[Any] = flat.to_numpy().reshape(-1, length)
+        numbers = types.is_floating(item) or types.is_integer(item) or types.is_boolean(item)
+        lengths = compute.list_value_length(column.drop_null()).unique().to_pylist()
+        if numbers and len(lengths) == 1 and lengths[0] and not flat.null_count:
+            vectors: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(-1, lengths[0])
+            if not column.null_count:
+                return vectors
+            matrix = np.full((len(column), lengths[0]), np.nan)
+            matrix[column.is_valid().to_numpy()] = vectors
             return matrix
     values: list[Any] = column.to_pylist()
     return values
@@ -249,17 +256,21 @@ def numeric_columns(
         values = table.columns[name]
         with np.errstate(over="ignore"):  # what float32 cannot hold is found below
             try:
-                numbers = np.asarray(values, dtype=np.float64)
+                numbers = np.asarray(values, dtype=np.float64).reshape(len(table), _width(values))
             except (ValueError, TypeError, OverflowError):
                 if has_decimal_commas(table, name):
                     values = [value.replace(",", ".") for value in values]
-                numbers = np.array([_number(value) for value in values])
-            found[:, at : at + _width(values)] = numbers.reshape(len(table), -1)
+                numbers = np.array([[_number(value)] for value in values])
+            found[:, at : at + _width(values)] = numbers
         at += _width(values)
     finite = np.isfinite(found)
     if not required:
         _check_columns(table, owners, finite)
+    told: tuple[int, str] | None = None
     for row, at in np.argwhere(~finite).tolist():
+        if told == (row, owners[at]):
+            continue  # another number of the same vector
+        told = row, owners[at]
         value = table.columns[owners[at]][row]
         if isinstance(value, np.ndarray):
             value = found[row, at]
@@ -287,7 +298,10 @@ def _check_columns(table: Table, owners: Sequence[str], finite: NDArray[np.bool_
     if not few:
         return
     name, row = owners[few[0]], int(np.argmin(finite[:, few[0]]))
-    value = str(table.columns[name][row])
+    held = table.columns[name][row]
+    value, why = str(held), "which is no number"
+    if isinstance(held, list):
+        why = "and not all of its vectors are numbers of one length"
     shown = value if len(value) <= 40 else f"{value[:37]}..."
     remedies = ["name what is classified with --text or --image"]
     if _COMMA.fullmatch(value.strip()):
@@ -297,8 +311,7 @@ def _check_columns(table: Table, owners: Sequence[str], finite: NDArray[np.bool_
         which = "it" if len(none) == 1 else "such columns"
         remedies.insert(0, f"leave {which} out with --ignore {shlex.join(none)}")
     raise UsageError(
-        f"{table.place(row)}: column {name!r} holds {shown!r}, which is no number; "
-        f"{', or '.join(remedies)}"
+        f"{table.place(row)}: column {name!r} holds {shown!r}, {why}; {', or '.join(remedies)}"
     )
 
 

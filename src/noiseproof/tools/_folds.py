@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import bench
 from .._errors import DivergedError, UsageError
+from .._usual import usual_torch
 from ..catalogue import GIVEN
 from ..data import Dataset
 from ..data._stream import select
@@ -58,6 +59,7 @@ class OutOfSample:
         )
 
 
+@usual_torch()
 def out_of_sample(
     data: Dataset | None = None,
     run: Run | None = None,

@@ -58,11 +58,18 @@ class Samples:
                     return thumbnail(Path(part.inputs[index]))
             return self.data.train.inputs[index : index + 1][0].numpy()
         if self.columns:
-            return {name: str(values[index]) for name, values in self.columns.items()}
+            return {name: _text_of(values[index]) for name, values in self.columns.items()}
         values = self.data.train.images[index].flatten().tolist()
         if self.data.kind == "tokens":
             return "token ids " + " ".join(map(str, values[:_MAX_TOKENS]))
         return {f"feature {i}": f"{value:g}" for i, value in enumerate(values)}
+
+
+def _text_of(value: Any) -> str:
+    """A value of a table: a fraction to seven digits, and nothing where there is none."""
+    if isinstance(value, float) and abs(value) < 1e6:
+        return f"{value:.7g}"
+    return "" if value is None else str(value)
 
 
 def samples_of(run: Run, *, annotator: str = "", data_root: Path | str | None = None) -> Samples:

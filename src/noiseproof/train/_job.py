@@ -118,7 +118,7 @@ def check_same_run(run: ResolvedRun, folder: Folder, digests: Mapping[str, str])
     described = folder.read_json("run.json")
     if described is None:
         return
-    settings, known = described.get("settings") or {}, described.get("overrides") or {}
+    settings, known = described.get("settings", {}), described.get("overrides", {})
     if not isinstance(settings, dict) or not isinstance(known, dict):
         raise folder.damaged("run.json")
     differing = differing_settings(settings, run)

@@ -31,6 +31,7 @@ from ..data import (
 from ..data import Inputs as Samples
 from ..losses._wrappers import check_own_loss
 from ..noise import NoisyLabels
+from ..noise._checks import check_labels
 from ..runs import ResolvedRun
 from ..sources import Content, Source, read
 from ._model import Inputs
@@ -162,17 +163,15 @@ class Setup:
     def _noisy_labels(
         self, run: ResolvedRun, data: Dataset, labels: NoisyLabels | Tensor | None
     ) -> NoisyLabels:
-        if labels is None:
-            noisy = self._draw(run, data)
-        elif isinstance(labels, NoisyLabels):
-            noisy = labels
-        else:
-            noisy = noise.from_labels(data.train.labels, labels, data.num_classes)
-        if len(noisy) != len(data.train):
+        known = self._draw(run, data) if labels is None else labels
+        given = known if isinstance(known, NoisyLabels) else check_labels(known).values
+        if len(given) != len(data.train):
             raise UsageError(
-                f"{len(noisy)} noisy labels were given for {len(data.train)} training samples"
+                f"{len(given)} noisy labels were given for {len(data.train)} training samples"
             )
-        return noisy
+        if isinstance(given, NoisyLabels):
+            return given
+        return noise.from_labels(data.train.labels, given, data.num_classes)
 
     def _draw(self, run: ResolvedRun, data: Dataset) -> NoisyLabels:
         group = catalogue.noise_group(run.noise)
