@@ -231,8 +231,8 @@ def documents() -> dict[Path, str]:
     settings = between(settings, "methods", methods_table())
     which = ROOT / "docs" / "which-loss.md"
     choice = which.read_text()
-    for data in ("digits", "features"):
-        choice = between(choice, data, choices.accuracy_table(data))
+    for data in ("digits", "features", "vectors", "vectors, linear"):
+        choice = between(choice, data.replace(", ", "-"), choices.accuracy_table(data))
     for data in choices.REPRODUCED:
         choice = between(choice, data, choices.reproduced_table(data))
     imbalance = ROOT / "docs" / "imbalance.md"
@@ -254,7 +254,7 @@ def documents() -> dict[Path, str]:
     ruled = between(ruled, "parts", one_rule.parts_table("digits"))
     ruled = between(ruled, "limits", one_rule.limits_table())
     ruled = between(ruled, "tables", one_rule.tables_table())
-    for data in ("cifar10", "cifar100", "news"):
+    for data in ("cifar10", "cifar100", "fashion-mnist", "news"):
         ruled = between(ruled, data, one_rule.proof_table(data))
     own = ROOT / "docs" / "own-data.md"
     texts = between(own.read_text(), "noisy-text", choices.noisy_text_table("noisy_text"))

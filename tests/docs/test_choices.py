@@ -73,6 +73,34 @@ def test_numbers_in_the_text_are_those_of_the_tables(accuracy):
             assert f"{float(rows[f'| {method}'][4].strip('*')):.1f}" in head
 
 
+def test_a_linear_network_on_vectors(accuracy):
+    deep, linear = (
+        {key[1:]: of for key, of in accuracy.items() if key[0] == name}
+        for name in ("vectors", "vectors, linear")
+    )
+    most = "symmetric", "0.6"
+    assert max(value for loss, value in deep[most].items() if loss != "auto") < 50
+    for value in (linear[most]["1*nce + 1*rce"], linear[most]["ce"], deep[most]["auto"],
+                  deep[most]["ce"]):  # fmt: skip
+        assert f"{value:.1f}" in (ROOT / "docs" / "which-loss.md").read_text()
+    clean = [of["none", "0"]["1*nce + 1*rce"] for of in (deep, linear)]
+    assert clean[0] - clean[1] < 1
+    recipe = " ".join((ROOT / "docs" / "recipes" / "text.md").read_text().split())
+    both = [of[most]["1*nce + 1*rce"] for of in (linear, deep)]
+    assert "wrong {:.1f} % and {:.1f} % with `nce + rce`".format(*both) in recipe
+
+
+def test_auto_on_vectors(accuracy):
+    for (data, noise, rate), of in accuracy.items():
+        best = max(value for loss, value in of.items() if loss != "auto")
+        if data == "vectors" and noise == "symmetric":
+            assert round(of["auto"] - best) == {"0.2": 2, "0.4": 8, "0.6": 31}[rate]
+        if data == "vectors, linear" and noise != "asymmetric":
+            assert of["auto"] > best - 0.5
+        elif data == "vectors, linear":
+            assert (best, round(best - of["auto"], 1)) == (of["mae"], 4.6)
+
+
 def rare(data: str, what: str, rate: str) -> dict[tuple[str, str], float]:
     """By loss and whether it has class weights."""
     return {

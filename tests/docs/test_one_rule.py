@@ -56,6 +56,21 @@ def test_of_the_proof_every_number_is_in_its_column(page, monkeypatch):
     assert "python benchmarks/rule.py proof cifar10`" in page.proof_table("cifar10")
 
 
+def test_what_the_page_says_of_fashion_mnist_was_measured(page):
+    at = {
+        r.run.method: r for r in page.committed("proof").values()
+        if r.run.dataset == "fashion-mnist" and (r.run.noise, r.run.rate) == ("symmetric", 0.6)
+    }  # fmt: skip
+    auto, anl, much, even = (at[m] for m in ("auto", "NCE+nnce", "NCE+100*RCE", "NCE+RCE"))
+    ours = 100 * page._ends_with(auto)
+    averaged = {r.run.method: 100 * r.column("test_accuracy_ema")[-1] for r in at.values()}
+    assert abs(ours - 100 * anl.accuracy) < 0.1
+    assert [round(ours - 100 * r.accuracy) for r in (much, even)] == [4, 9]
+    assert auto.column("chosen_epoch")[-1] == 6
+    assert round(ours - averaged["auto"], 1) == 15.7
+    assert min(averaged, key=averaged.__getitem__) == "auto"
+
+
 def test_texts_are_found_by_their_file(page, monkeypatch, tmp_path):
     for part in ("train", "test"):
         with gzip.open(tmp_path / f"{part}.csv.gz", "wt") as file:

@@ -26,6 +26,12 @@ NETWORKS = {
     "mlp": NetworkEntry(
         "a perceptron with two hidden layers", 8, runs_per_gpu=16, takes=("image", "features")
     ),
+    "linear": NetworkEntry(
+        "a linear classifier, for vectors of a pretrained encoder",
+        8,
+        runs_per_gpu=16,
+        takes=("image", "features"),
+    ),
     "bag": NetworkEntry(
         "the mean of a text's word embeddings, and a linear classifier",
         0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -44,6 +45,9 @@ def _residual(block: Any, depths: tuple[int, ...], stem: str = "cifar") -> Calla
 # One for each network of the catalogue.
 _BUILDERS: dict[str, Callable[[Task], nn.Module]] = {
     "mlp": lambda task: MLP(task.num_classes, *task.shape),
+    "linear": lambda task: nn.Sequential(
+        nn.Flatten(), nn.Linear(math.prod(task.shape), task.num_classes)
+    ),
     "bag": lambda task: Bag(task.num_classes, task.vocabulary),
     "cnn4": lambda task: CNN4(task.num_classes, *task.shape[:2]),
     "cnn8": lambda task: CNN8(task.num_classes, *task.shape[:2]),
