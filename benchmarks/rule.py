@@ -9,7 +9,7 @@
         --variant grows grows+fast --precision bf16    # what the learning rate asks, on a CPU
     python benchmarks/rule.py proof cifar10 --seeds 0  # of auto, once it is what was chosen
     python benchmarks/rule.py proof cifar100 --loss auto   # of its runs those with this loss
-    python benchmarks/rule.py proof fashion-mnist --precision bf16   # on a CPU, 10 min a run
+    python benchmarks/rule.py proof fashion-mnist --precision bf16   # on a CPU, some 20 min a run
     python benchmarks/rule.py table choose             # what came out; or of a bundle, FILE.jsonl
     python benchmarks/rule.py keep choose              # into rule/choose.jsonl, beside this file
 
